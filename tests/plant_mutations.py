@@ -42,6 +42,7 @@ SAME = " -O2 -fno-sanitize=all"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
 LONG_SECONDS = 12   # of a processor: programs that take more are not near
+NEAR_SECONDS = 60   # of a processor: those behind the first that take so much together are not, either
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -377,9 +378,11 @@ class Study:
             return "SAME OBJECT"
         if not self.link(room, changed):
             return "DOES NOT COMPILE"
+        left = NEAR_SECONDS if self.sanitized else float("inf")
         for name in self.order(m):
-            if self.notices(name, room):
+            if left > 0 and self.notices(name, room):
                 return "killed by " + name
+            left -= self.seconds.get(name, 0)
         return "SURVIVED"
 
     def same_object(self, m, line, text, room):

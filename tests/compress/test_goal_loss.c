@@ -188,7 +188,7 @@ static void losses_are_those_of_a_hand(void **state)
     pith_model_free(m);
 }
 
-static void one_sample_is_refused(void **state)
+static void too_little_to_measure_is_refused(void **state)
 {
     (void)state;
     const float w[6] = {1, 0, 0, 0, 1, 0}, x[WIDTH] = {1, 2, 3};
@@ -201,6 +201,16 @@ static void one_sample_is_refused(void **state)
     struct pith_error err = {0};
     assert_int_equal(pith_goal_eval_new(m, &feed, &o, &j, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "at least 2"));
+    assert_null(j);
+    pith_data_free(data);
+    data = rows_of((const float[]){1, 2, 3, 3, 2, 1}, 2, WIDTH, NULL); /* no output is finite */
+    for (int i = 0; i < 6; i++)
+        ((float *)m->values[1].constant->data)[i] = INFINITY;
+    const struct pith_feed_input two = {.data = data};
+    const struct pith_feed none = {.size_bytes = sizeof none, .n_inputs = 1, .input = &two};
+    assert_int_equal(pith_goal_eval_new(m, &none, &o, &j, &err), PITH_ERR_ARGUMENT);
+    if (!strstr(err.text, "every output is NaN or infinite"))
+        fail_msg("%s", err.text);
     assert_null(j);
     pith_data_free(data);
     pith_model_free(m);
@@ -324,7 +334,7 @@ int main(void)
         cmocka_unit_test(rows_of_a_product_are_classes),
         cmocka_unit_test(softmax_gives_the_axis),
         cmocka_unit_test(losses_are_those_of_a_hand),
-        cmocka_unit_test(one_sample_is_refused),
+        cmocka_unit_test(too_little_to_measure_is_refused),
         cmocka_unit_test(limits),
         cmocka_unit_test(nan_in_the_outputs_meets_no_goal),
         cmocka_unit_test(drops_are_paired_differences),

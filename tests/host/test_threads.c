@@ -357,6 +357,13 @@ static void test_refusals(void **state)
     pith_opts_init(&opts, sizeof opts);
     pith_threads_stop(&opts); /* nothing to stop */
     assert_int_equal(pith_threads_start(&opts, 1025), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_threads_start(NULL, 2), PITH_ERR_ARGUMENT);
+    static const uint32_t sizes[] = {0, 3, 1u << 30};
+    for (int i = 0; i < 3; i++) {
+        opts.size_bytes = sizes[i];
+        assert_int_equal(pith_threads_start(&opts, 2), PITH_ERR_ARGUMENT);
+    }
+    opts.size_bytes = sizeof opts;
     assert_int_equal(pith_threads_start(&opts, 0), PITH_OK);
     assert_int_equal(pith_threads_count(&opts), pith_processor_count());
     assert_int_equal(pith_threads_start(&opts, 2), PITH_ERR_ARGUMENT);

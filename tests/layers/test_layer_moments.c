@@ -185,6 +185,18 @@ static void places_count_by_their_loss_weight(void **state)
     expect_near(s.cross, h, 64);
     expect_near(s.mean[0], mean, 8);
     pith_layer_moments_end(&s);
+    /* What is not known of all samples and places counts for none of them. */
+    wanted_h(w, node->in[0], 0, 8, 1, h, 8);
+    for (int i = 0; i < 4; i++) {
+        struct moments_opts one = opts;
+        known.n_samples = SAMPLES - (i == 0);
+        one.place_share = i == 1 ? 0 : 0.5;
+        of[node->in[1]].n_places = 36 + (i == 2);
+        of[node->in[1]].place_mean = i != 3;
+        sum_up(w, w, (uint32_t)(node - m->nodes), &one, &s);
+        expect_near(s.h, h, 64);
+        pith_layer_moments_end(&s);
+    }
     pith_kept_free(known.place);
     pith_layer_walk_close(w);
     pith_recorded_feed_close(feed);

@@ -11,6 +11,7 @@
 #include "pith_host.h"
 #include "numeric/error_feedback.h"
 #include "layers/layer_round.h"
+#include "compress/failing_heap.h"
 #include "gemm_model.h"
 
 #define N 9
@@ -277,122 +278,49 @@ static void assert_near(double found, double wanted)
         fail_msg("%.12g, wanted %.12g", found, wanted);
 }
 
-static const double alike[2] = {1, 1}, third[2] = {1, 3};
-
 /* Of H = (4 2; 2 2): weight 0 is rounded first and an error of 1 moves weight 1 by as much; an
  * error of (a b) costs 4 a a + 4 a b + 2 b b. Row 0 without its second weight: 1.2 + 2 / 4 is the
  * best goal of what stays. Refit: the sum over rows of q H g over that of q H q, times loss. */
+/* clang-format off */
 static const struct by_hand {
     const char *what;
-    const double *h, *loss;
+    double step, h[4], loss[2]; /* h of zeros: no inputs; loss of zeros: all alike */
     float w[4];
-    uint8_t kept[4];
-    bool own_factors, keep_zeros;
+    uint8_t kept[4], own_factors, keep_zeros;
     int16_t q[4];
-    double step, error[2], refit;
+    double error[2], refit;
 } by_hand[] = {
-    {"feedback",
-     (const double[]){4, 2, 2, 2},
-     NULL,
-     {1.4f, 1.4f, -0.6f, 0.2f},
-     {1, 1, 1, 1},
-     false,
-     false,
-     {1, 2, -1, 1},
-     1,
-     {0.40, 0.64},
-     (19.6 + 1.2) / (20 + 2)},
-    {"step",
-     (const double[]){4, 2, 2, 2},
-     NULL,
-     {0.7f, 0.7f, -0.3f, 0.1f},
-     {1, 1, 1, 1},
-     false,
-     false,
-     {1, 2, -1, 1},
-     0.5,
-     {0.10, 0.16},
-     (19.6 + 1.2) / (20 + 2)},
-    {"losses",
-     (const double[]){4, 2, 2, 2},
-     third,
-     {1.4f, 1.4f, -0.6f, 0.2f},
-     {1, 1, 1, 1},
-     false,
-     false,
-     {1, 2, -1, 1},
-     1,
-     {0.40, 0.64},
-     (19.6 + 3 * 1.2) / (20 + 3 * 2)},
-    {"no inputs",
-     NULL,
-     NULL,
-     {1.4f, 0.7f, 2.2f, -0.4f},
-     {1, 1, 1, 1},
-     false,
-     false,
-     {1, 1, 2, 0},
-     1,
-     {0.25, 0.20},
-     6.5 / 6},
-    {"kept",
-     (const double[]){4, 2, 2, 2},
-     NULL,
-     {1.2f, 1, 0, 0},
-     {1, 0, 1, 1},
-     false,
-     false,
-     {1, 0, 0, 0},
-     1,
-     {2.96, 0},
-     6.8 / 4},
-    {"kept, own factor",
-     (const double[]){4, 2, 2, 2},
-     NULL,
-     {1.2f, 1, 0, 0},
-     {1, 0, 1, 1},
-     true,
-     false,
-     {2, 0, 0, 0},
-     1,
-     {1.36, 0},
-     13.6 / 16},
-    {"zeros",
-     (const double[]){4, 2, 2, 2},
-     alike,
-     {1.4f, 0, 0, 0.8f},
-     {1, 1, 1, 1},
-     false,
-     true,
-     {1, 0, 0, 1},
-     1,
-     {0.64, 0.08},
-     (5.6 + 1.6) / (4 + 2)},
-    {"bounds",
-     NULL,
-     NULL,
-     {9, -9, 0.2f, 0},
-     {1, 1, 1, 1},
-     false,
-     false,
-     {3, -4, 0, 0},
-     1,
-     {61, 0.04},
-     63. / 25},
-    {"nothing", NULL, NULL, {0, 0, 0, 0}, {1, 1, 1, 1}, false, false, {0, 0, 0, 0}, 1, {0, 0}, 1},
+#define H {4, 2, 2, 2}
+#define ALL {1, 1, 1, 1}
+#define W {1.4f, 1.4f, -0.6f, 0.2f}
+#define Q {1, 2, -1, 1}
+    {"feedback", 1, H, {0}, W, ALL, 0, 0, Q, {0.40, 0.64}, 20.8 / 22},
+    {"losses", 1, H, {1, 3}, W, ALL, 0, 0, Q, {0.40, 0.64}, (19.6 + 3 * 1.2) / (20 + 3 * 2)},
+    {"steps", 0.5, H, {0}, {0.7f, 0.7f, -0.3f, 0.1f}, ALL, 0, 0, Q, {0.1, 0.16}, 20.8 / 22},
+    {"no inputs", 1, {0}, {0}, {1.4f, 0.7f, 2.2f, -0.4f}, ALL, 0, 0, {1, 1, 2}, {0.25, 0.2}, 6.5 / 6},
+    {"kept", 1, H, {0}, {1.2f, 1}, {1, 0, 1, 1}, 0, 0, {1}, {2.96, 0}, 6.8 / 4},
+    {"own factors", 1, H, {0}, {1.2f, 1}, {1, 0, 1, 1}, 1, 0, {2}, {1.36, 0}, 13.6 / 16},
+    {"zeros", 1, H, {1, 1}, {1.4f, 0, 0, 0.8f}, ALL, 0, 1, {1, 0, 0, 1}, {0.64, 0.08}, 7.2 / 6},
+    {"bounds", 1, {0}, {0}, {9, -9, 0.2f}, ALL, 0, 0, {3, -4}, {61, 0.04}, 63. / 25},
+    {"nothing", 1, H, {0}, {0}, ALL, 0, 0, {0}, {0}, 1},
+#undef H
+#undef ALL
+#undef W
+#undef Q
 };
+/* clang-format on */
 
 static void two_rows_by_hand(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
         const struct by_hand *x = &by_hand[i];
-        struct layer_factor f = factor_by_hand(2, x->h, 1);
+        struct layer_factor f = factor_by_hand(2, x->h[0] > 0 ? x->h : NULL, 1);
         double step[2] = {x->step, x->step}, factor;
         struct layer_round l = {.factor = &f,
                                 .rows = 2,
                                 .w = x->w,
-                                .loss = x->loss,
+                                .loss = x->loss[0] > 0 ? x->loss : NULL,
                                 .step = step,
                                 .kept = x->kept,
                                 .own_factors = x->own_factors,
@@ -504,6 +432,47 @@ static void coupled_rows_by_hand(void **state)
     pith_layer_factor_end(&f);
 }
 
+/* Coupled rows, rows with factors of their own, targets of all rows at once. */
+static enum pith_status round_and_refit(struct pith_error *e)
+{
+    enum pith_status st;
+    const float w[4] = {1.2f, 1.4f, -0.6f, 0.2f};
+    const double loss[2] = {2, 3};
+    const uint8_t kept[4] = {1, 0, 1, 1};
+    double step[2] = {1, 1}, compensation[4] = {0, 1, 0, 0}, factor;
+    size_t order[2] = {0, 1};
+    struct layer_factor f = factor_by_hand(2, (const double[]){4, 2, 2, 2}, 1);
+    struct row_coupling c = {.rows = 2, .at_once = 1, .order = order, .compensation = compensation};
+    struct layer_round l = {.factor = &f,
+                            .rows = 2,
+                            .w = w,
+                            .loss = loss,
+                            .step = step,
+                            .lambda = 0.01,
+                            .kept = kept,
+                            .own_factors = true,
+                            .lowest = -127,
+                            .most = 127,
+                            .coupling = &c,
+                            .paths = 4};
+    assert_non_null(f.cross = calloc(4, sizeof *f.cross));
+    FAILING(pith_layer_targets(&f, w, 2, NULL, NULL, e));
+    if (!st)
+        FAILING(pith_layer_round(&l, e));
+    if (!st)
+        FAILING(pith_layer_refit(&l, &factor, e));
+    free(l.q);
+    free(l.error);
+    pith_layer_factor_end(&f);
+    return st;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_all(round_and_refit, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +484,7 @@ int main(void)
         cmocka_unit_test(bits_have_their_price),
         cmocka_unit_test(levels_follow_their_states),
         cmocka_unit_test(coupled_rows_by_hand),
+        cmocka_unit_test(each_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

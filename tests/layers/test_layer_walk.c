@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include "gemm_model.h"
 #include "layers/layer_walk.h"
+#include "loop_model.h"
 
 enum { X, W1, Y1, R1, W2, Y2, SAMPLES = 3 };
 
@@ -18,12 +19,12 @@ static void check(enum pith_status status)
         fail_msg("status %d: %s", (int)status, err.text);
 }
 
-static struct pith_data *data_of(const float x[SAMPLES * 2])
+static struct pith_data *data_of(const float *x, uint64_t samples)
 {
     struct pith_data *data;
-    float *copy = malloc(SAMPLES * 2 * sizeof *copy);
-    memcpy(copy, x, SAMPLES * 2 * sizeof *copy);
-    check(pith_data_of_numbers(2, (uint32_t[]){1, 2}, SAMPLES, copy, NULL, 0, &data, &err));
+    float *copy = malloc(samples * 2 * sizeof *copy);
+    memcpy(copy, x, samples * 2 * sizeof *copy);
+    check(pith_data_of_numbers(2, (uint32_t[]){1, 2}, samples, copy, NULL, 0, &data, &err));
     return data;
 }
 
@@ -58,7 +59,7 @@ static void values_of_two_layers(void **state)
     (void)state;
     for (int in_files = 0; in_files < 2; in_files++) {
         struct pith_model *m = two_layers();
-        struct pith_data *data = data_of((float[]){1, 2, 3, 1, 0, -1});
+        struct pith_data *data = data_of((float[]){1, 2, 3, 1, 0, -1}, SAMPLES);
         struct recorded_feed *feed;
         struct layer_walk *w;
         float one[2];
@@ -83,8 +84,147 @@ static void values_of_two_layers(void **state)
     }
 }
 
+static enum pith_status refuse_one(void *user, uint32_t value, uint64_t sample, void *data,
+                                   struct pith_error *error)
+{
+    (void)data, (void)error;
+    return value == *(uint32_t *)user && sample == 1 ? PITH_ERR_IO : PITH_OK;
+}
+
+/* Of a value that comes from the feed, and of one that is kept. */
+static void failing_changes_end_the_walk(void **state)
+{
+    (void)state;
+    for (uint32_t value = X; value <= R1; value += R1 - X) {
+        struct pith_model *m = two_layers();
+        struct pith_data *data = data_of((float[]){1, 2, 3, 1, 0, -1}, SAMPLES);
+        struct recorded_feed *feed;
+        struct layer_walk *w;
+        check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+        const struct layer_walk_opts o = {
+            .feed = feed, .memory_bytes = 1 << 20, .change = refuse_one, .user = &value};
+        check(pith_layer_walk_open(m, &o, &w, &err));
+        assert_int_equal(pith_layer_walk_to(w, 2, &err), PITH_ERR_IO);
+        pith_layer_walk_close(w);
+        pith_recorded_feed_close(feed);
+        pith_data_free(data);
+        pith_model_free(m);
+    }
+}
+
+/* A layer's input, all of it, of so many samples of x. elems: of a sample, 0 where samples differ.
+ */
+static void expect_input(const struct pith_model *m, uint32_t node, const float *x,
+                         uint64_t samples, uint64_t elems, const float *wanted, uint64_t records,
+                         size_t n)
+{
+    struct pith_data *data = data_of(x, samples);
+    struct recorded_feed *feed;
+    struct layer_walk *w;
+    struct layer_input in;
+    struct body_span body[16];
+    const void *all;
+    float *one = malloc((elems + 1) * sizeof *one);
+    uint64_t count;
+    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
+    check(pith_layer_walk_open(m, &o, &w, &err));
+    pith_layer_bodies(m, body);
+    check(pith_layer_walk_to(w, body[node].end ? body[node].begin : node, &err));
+    check(pith_layer_input_open(w, node, body[node], &in, &err));
+    assert_int_equal(in.elems, elems);
+    for (uint64_t i = 0; i < samples && elems; i++) {
+        check(pith_layer_input_read(&in, i, one, &err));
+        assert_memory_equal(one, wanted + i * elems, elems * sizeof *one);
+    }
+    if (!in.is_state) {
+        check(pith_layer_input_map(&in, &all, &count, &err));
+        assert_int_equal(count, records);
+        assert_memory_equal(all, wanted, n * sizeof *wanted);
+    }
+    free(one);
+    pith_layer_input_close(&in);
+    pith_layer_walk_close(w);
+    pith_recorded_feed_close(feed);
+    pith_data_free(data);
+}
+
+/* A sum begins as x and grows by x, three times, or while its elements' is below 10: (4 4) does so
+ * once. The body's Add reads it each time; room is for as many in each sample as in the first. */
+static void inputs_in_a_loop(void **state)
+{
+    (void)state;
+    enum { LOOP = 2, ADD, END = 6 };
+    struct loop_model l = loop_model(3, 10);
+    struct body_span body[16];
+    pith_layer_bodies(l.m, body);
+    for (uint32_t i = 0; i < l.m->n_nodes; i++) {
+        const bool in = i >= LOOP && i <= END;
+        assert_true(body[i].begin == (in ? LOOP : 0) && body[i].end == (in ? END + 1 : 0));
+    }
+    expect_input(l.m, ADD, (const float[]){1, 2, 1, 1}, 2, 6,
+                 (const float[]){1, 2, 2, 4, 3, 6, 1, 1, 2, 2, 3, 3}, 6, 12);
+    expect_input(l.m, ADD, (const float[]){1, 2, 4, 4, 1, 1}, 3, 0,
+                 (const float[]){1, 2, 2, 4, 3, 6, 4, 4, 1, 1, 2, 2, 3, 3}, 7, 14);
+    expect_input(l.m, ADD, (const float[]){4, 4, 1, 2, 1, 1}, 3, 0,
+                 (const float[]){4, 4, 1, 2, 2, 4}, 3, 6);
+    expect_input(l.m, END + 1, (const float[]){1, 2, 4, 4}, 2, 2, (const float[]){4, 8, 8, 8}, 2,
+                 4);
+    pith_model_free(l.m);
+}
+
+/* h = relu(x + 2 h), of two steps: the state before each is 0, or 3, at first, then h. Nothing
+ * reads but the last state. */
+static void states_before_each_step(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t reverse;
+        float first; /* 0: none */
+        float before[4];
+    } of[] = {
+        {0, 0, {0, 1, 0, 3}}, {1, 0, {2, 0, 0, 0}}, {0, 3, {3, 7, 3, 9}}, {1, 3, {8, 3, 5, 3}}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct pith_model *m;
+        check(pith_model_new(NULL, &m));
+        m->values = pith_model_alloc(m, 16, sizeof *m->values);
+        m->nodes = pith_model_alloc(m, 2, sizeof *m->nodes);
+        m->inputs = pith_model_alloc(m, 1, sizeof *m->inputs);
+        m->outputs = pith_model_alloc(m, 1, sizeof *m->outputs);
+        const uint32_t x = loop_value(m, "x", 2, (const uint32_t[]){1, 2}),
+                       r = loop_constant(m, "r", 2), h0 = loop_constant(m, "h0", of[i].first);
+        m->inputs[m->n_inputs++] = x;
+        m->values[r].rank = 2;
+        m->values[h0].rank = 2;
+        for (int k = 0; k < 2; k++)
+            m->values[r].dim[k] = m->values[h0].dim[k] = 1;
+        struct pith_node *turn = loop_node(m, PITH_OP_RESHAPE, "steps", 1, &x, 1);
+        turn->attr[0] = 3;
+        for (int k = 0; k < 3; k++)
+            turn->attr[1 + k] = k ? 1 : 2;
+        const uint32_t none = PITH_VALUE_NONE,
+                       in[] = {turn->out[0], r, none, none, of[i].first > 0 ? h0 : none};
+        struct pith_node *recur = loop_node(m, PITH_OP_RECURRENT, "recur", 5, in, 2);
+        recur->attr[ATTR_RECURRENT_KIND] = RECURRENT_RNN;
+        recur->attr[ATTR_RECURRENT_REVERSE] = of[i].reverse;
+        recur->attr[ATTR_RECURRENT_ACT] = 1;
+        recur->attr[ATTR_RECURRENT_ACT + 1] = RECURRENT_RELU;
+        m->outputs[m->n_outputs++] = recur->out[1];
+        if (pith_model_infer_shapes(m, &err))
+            fail_msg("%s", err.text);
+        recur->out[0] = none;
+        expect_input(m, 1, (const float[]){1, 2, 3, -1}, 2, 2, of[i].before, 2, 4);
+        pith_model_free(m);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_of_two_layers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_of_two_layers),
+        cmocka_unit_test(failing_changes_end_the_walk),
+        cmocka_unit_test(inputs_in_a_loop),
+        cmocka_unit_test(states_before_each_step),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -396,6 +396,49 @@ static void blocks_go_by_share_or_price(void **state)
     pith_layer_factor_end(&f);
 }
 
+/* Without moments by F w^2 / 2: pairs of columns have 0.5, 2.125 and 3.6, 0.1; rows of the first
+ * two columns come before those of the others. Windows that two blocks of columns cut, too. */
+static void without_moments_by_hand(void **state)
+{
+    (void)state;
+    static const float w[] = {1, 0, 2, 0.5f, 0.6f, 0.6f, 0.1f, 0.1f};
+    static const double loss[] = {1, 10};
+    static const struct {
+        struct pith_pattern pattern;
+        double share, price;
+        uint8_t kept[8];
+    } of[] = {
+        {{PITH_PATTERN_BLOCK, 1, 2}, 0.5, 0, {0, 0, 1, 1, 1, 1, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 1, 2}, 0, 0.2, {1, 1, 1, 1, 1, 1, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 1, 2}, 0, 100, {0, 0, 1, 1, 0, 0, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 2, 1}, 0.5, 0, {1, 0, 1, 0, 1, 0, 1, 0}},
+        {{PITH_PATTERN_ANY, 0, 0}, 0.75, 0, {0, 0, 1, 0, 1, 0, 0, 0}},
+        {{PITH_PATTERN_N_OF_M, 1, 4}, 0, 0, {0, 0, 1, 0, 1, 0, 0, 0}},
+    };
+    struct layer_factor f = {.n = 2, .groups = 2};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct layer_support s = {
+            .pattern = &of[i].pattern, .share = of[i].share, .price = of[i].price};
+        const struct supported_layer l = {.factor = &f,
+                                          .rows = 4,
+                                          .weight_rows = 2,
+                                          .weight_cols = 4,
+                                          .blocks = 2,
+                                          .w = w,
+                                          .weight = w,
+                                          .loss = loss};
+        check(pith_support_choose(&s, &l, &err));
+        if (memcmp(s.kept, of[i].kept, 8))
+            fail_msg("pattern %zu", i);
+        pith_support_close(&s);
+    }
+    const struct pith_pattern two = {PITH_PATTERN_N_OF_M, 2, 4}, block = {PITH_PATTERN_BLOCK, 1, 4};
+    assert_int_equal(pith_support_window(&two, 6, 1), 4);
+    assert_int_equal(pith_support_window(&two, 8, 2), 4);
+    assert_int_equal(pith_support_window(&two, 12, 2), 1);
+    assert_int_equal(pith_support_window(&block, 8, 1), 1);
+}
+
 /* One column; and rows that are all zeros. */
 static void narrow_and_empty_layers(void **state)
 {
@@ -624,6 +667,7 @@ int main(void)
         cmocka_unit_test(windows_are_chosen_when_they_are_reached),
         cmocka_unit_test(windows_cost_less_than_small_weights),
         cmocka_unit_test(blocks_go_by_share_or_price),
+        cmocka_unit_test(without_moments_by_hand),
         cmocka_unit_test(narrow_and_empty_layers),
         cmocka_unit_test(sweeps_keep_patterns),
         cmocka_unit_test(few_levels_hold),

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "compress/failing_heap.h"
 #include "conv_chain.h"
 #include "pith_host.h"
 #include "pith_pack.h"
@@ -519,6 +520,42 @@ static void biases_make_up_for_the_mean(void **state)
     pith_data_free(data);
 }
 
+static struct {
+    struct pith_model *m;
+    struct pith_data *data;
+    struct pith_weight_sweep_opts o;
+} failing;
+
+static enum pith_status sweep_once(struct pith_error *e)
+{
+    enum pith_status st;
+    struct pith_model *out = NULL;
+    FAILING(pith_weight_sweep(failing.m, failing.data, &failing.o, &out, NULL, e));
+    assert_int_equal(out == NULL, st != PITH_OK);
+    pith_model_free(out);
+    return st;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const float w[] = {1, 0.5f, -0.75f, 0.25f}, b[] = {1, -0.5f}, x[] = {1, 2, 3, 4, 0, 1};
+    const float *const constants[] = {w, b, w, b};
+    static const struct pith_pattern patterns[] = {
+        {PITH_PATTERN_ANY, 0, 0}, {PITH_PATTERN_N_OF_M, 1, 2}, {PITH_PATTERN_BLOCK, 2, 1}};
+    failing.m = two_gemms(constants);
+    failing.data = data_of(x, 3);
+    for (size_t i = 0; i < 3; i++) {
+        failing.o = (struct pith_weight_sweep_opts){.size_bytes = sizeof failing.o,
+                                                    .lambda = 1e-3,
+                                                    .rate_share = 1,
+                                                    .pattern = patterns[i]};
+        fail_each(sweep_once, true, i == 0); /* a list of weights is made without, slower */
+    }
+    pith_model_free(failing.m);
+    pith_data_free(failing.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +570,7 @@ int main(void)
         cmocka_unit_test(stops_and_refuses),
         cmocka_unit_test(a_sweep_by_hand),
         cmocka_unit_test(biases_make_up_for_the_mean),
+        cmocka_unit_test(each_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,35 @@
 #include "train/shrink/gradual_pruning.h"
 #include "train/shrink/channel_dependency.h"
 
+/* ---- shared values --------------------------------------------------------------------------- */
+
+/* Two groups of two centroids: a centroid's gradient is the sum of its members', half of it here.
+ * In the second group they passed each other: they are sorted, with them the members' numbers and
+ * the moments; in the first both became 3, and the second goes on by one float. */
+static void test_centroids_by_hand(void **state)
+{
+    (void)state;
+    float data[6], grad[6] = {1, 2, 4, 8, 16, 32}, sum[4], centroid[4] = {0},
+                   value[4] = {3, 3, 5, 4}, first[4] = {1, 2, 3, 4}, second[4] = {5, 6, 7, 8};
+    uint8_t index[6] = {0, 1, 0, 1, 0, 1};
+    struct pith_codebook b = {
+        .n_centroids = 2, .n_groups = 2, .group_elems = 3, .centroid = centroid, .index = index};
+    struct pith_const c = {.count = 6, .data = data, .codebook = &b};
+    struct tape_parameter p = {.count = 6, .data = data, .grad = grad};
+    struct parametrization f = {
+        .p = &p, .c = &c, .n = 4, .value = value, .grad = sum, .first = first, .second = second};
+    pith_latent_gather(&f, 0.5f);
+    assert_memory_equal(sum, ((float[]){2.5f, 1, 8, 20}), sizeof sum);
+    pith_latent_store(&f);
+    const float next = nextafterf(3, INFINITY);
+    assert_memory_equal(centroid, ((float[]){3, next, 4, 5}), sizeof centroid);
+    assert_memory_equal(index, ((uint8_t[]){0, 1, 0, 0, 1, 0}), sizeof index);
+    assert_memory_equal(data, ((float[]){3, next, 3, 4, 5, 4}), sizeof data);
+    assert_memory_equal(value, ((float[]){3, 3, 4, 5}), sizeof value);
+    assert_memory_equal(first, ((float[]){1, 2, 4, 3}), sizeof first);
+    assert_memory_equal(second, ((float[]){5, 6, 8, 7}), sizeof second);
+}
+
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static void test_links_of_lenet(void **state)
@@ -62,23 +91,71 @@ static void test_links_end_at_branches(void **state)
 
 /* ---- grid ------------------------------------------------------------------------------------ */
 
+/* Levels of 0.5 up to 3; steps have 8 bits of mantissa; gradients that push further out are 0; the
+ * step goes half of the way to sum x k / sum k k, at half of the rate a quarter. */
 static void test_grid_by_hand(void **state)
 {
     (void)state;
+    static const float x[] = {0.24f, 0.25f, -0.25f, 0.74f, 0.75f, 1.6f, 5, -5, NAN, INFINITY};
+    static const int32_t level[] = {0, 1, -1, 1, 2, 3, 3, -3, 0, 3};
+    static const float at[] = {2, -2, 2, -2, 1.74f, 1.75f, 2};
+    static const uint8_t alive[] = {1, 1, 1, 1, 1, 1, 0};
+    float grad[] = {-1, 1, 1, -1, -1, -1, -1};
     struct grid g;
-    const float x[] = {0.24f, -0.26f, 0.8f, -9.0f, 0.4f};
-    const int32_t want[] = {0, -1, 2, -2, 1};
-    float grad[] = {1, 2, 3, 4, 5};
-    const uint8_t alive[] = {1, 1, 1, 1, 0};
-    pith_grid_init(&g, 2, 0.5f);
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(pith_grid_level(&g, x[i]), want[i]);
-    pith_grid_gradient(&g, 5, x, alive, grad);
-    assert_true(grad[0] == 1 && grad[1] == 2 && grad[2] == 3);
-    assert_true(grad[3] == 0); /* descent would bring it further out */
-    grad[3] = -4;
-    pith_grid_gradient(&g, 5, x, alive, grad);
-    assert_true(grad[3] == -4); /* and this back */
+    pith_grid_init(&g, 3, 0);
+    assert_true(g.exact == 1e-30f && g.step > 0);
+    pith_grid_init(&g, 3, INFINITY);
+    assert_true(g.exact == 1e30f && isfinite(g.step));
+    pith_grid_init(&g, 3, 0.1f);
+    assert_true(g.exact == 0.1f && g.step == 0.10009765625f);
+    pith_grid_init(&g, 3, 0.5f);
+    assert_true(g.exact == 0.5f && g.step == 0.5f && g.levels == 3);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        assert_int_equal(pith_grid_level(&g, x[i]), level[i]);
+    pith_grid_gradient(&g, 7, at, alive, grad);
+    assert_memory_equal(grad, ((float[]){0, 0, 1, -1, -1, 0, -1}), sizeof grad);
+    pith_grid_gradient(&g, 7, at, NULL, grad);
+    assert_true(grad[6] == 0);
+    pith_grid_learn(&g, &(struct grid_fit){8, 0}, 1);
+    pith_grid_learn(&g, &(struct grid_fit){-8, 10}, 1);
+    pith_grid_learn(&g, &(struct grid_fit){INFINITY, 10}, 1);
+    assert_true(g.exact == 0.5f && g.step == 0.5f);
+    pith_grid_learn(&g, &(struct grid_fit){9, 10}, 0.5);
+    assert_true(fabsf(g.exact - 0.6f) < 1e-7f && g.step == 0.6015625f);
+    pith_grid_learn(&g, &(struct grid_fit){8, 10}, 1);
+    assert_true(fabsf(g.exact - 0.7f) < 1e-7f && g.step == 0.69921875f);
+}
+
+/* What is alive goes half of its way to the middle of its level; the squared gradient is forgotten
+ * by a hundredth. */
+static void test_numbers_by_hand(void **state)
+{
+    (void)state;
+    float value[4] = {0.6f, 0.6f, -1.1f, 0.2f}, importance[2] = {1, 0}, data[4],
+          grad[4] = {1, 1, 1, 1}, factor[2] = {1, 2};
+    uint8_t mask[4] = {1, 0, 1, 1};
+    struct pith_const c = {.count = 4, .data = data, .mask = mask};
+    struct tape_parameter p = {.count = 4, .data = data, .grad = grad};
+    struct grid g;
+    struct parametrization f = {.p = &p,
+                                .c = &c,
+                                .n = 4,
+                                .value = value,
+                                .grad = grad,
+                                .grid = &g,
+                                .factor = factor,
+                                .cols = 2};
+    struct pruned_tensor w = {.importance = importance};
+    pith_grid_init(&g, 3, 0.5f);
+    pith_latent_damp(&f, 0.5f, 0, 3);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabsf(value[i] - ((float[]){0.55f, 0.6f, -1.05f, 0.2f})[i]) < 1e-6f);
+    pith_latent_spread(&f, value, data);
+    assert_memory_equal(data, ((float[]){0.5f, 0, -2, 0}), sizeof data);
+    pith_latent_gather_range(&f, 0.25f, 1, 4);
+    assert_memory_equal(grad, ((float[]){1, 0, 0.5f, 0.5f}), sizeof grad);
+    pith_gradual_observe(&w, 0, 2, (const float[]){3, 2});
+    assert_true(fabsf(importance[0] - 1.08f) < 1e-6f && fabsf(importance[1] - 0.04f) < 1e-6f);
 }
 
 /* Whatever a step or a number became, levels are levels. */
@@ -100,33 +177,6 @@ static void test_grid_at_the_limits(void **state)
                 pith_grid_learn(&g, i % 2 ? &tiny : &vast, 1);
             assert_true(g.step > 0 && isfinite(7 * g.step));
         }
-}
-
-/* Of numbers near multiples of 0.3, those that count most nearest, the step finds 0.3 from both
- * sides; 2 bytes hold it. */
-static void test_step_is_learned(void **state)
-{
-    (void)state;
-    for (int side = 0; side < 2; side++) {
-        uint32_t random = 5, bits;
-        struct grid g;
-        pith_grid_init(&g, 7, side ? 0.33f : 0.27f);
-        for (int t = 0; t < 20; t++) {
-            struct grid_fit fit = {0, 0};
-            for (int i = 0; i < 64; i++) {
-                double weight = i % 2 ? 1 : 100;
-                float x = 0.3f * roundf(3 * noise(&random));
-                x += (i % 2 ? 0.1f : 0.01f) * noise(&random);
-                double k = pith_grid_level(&g, x);
-                fit.xk += weight * (double)x * k;
-                fit.kk += weight * k * k;
-            }
-            pith_grid_learn(&g, &fit, 1);
-        }
-        assert_true(fabsf(g.step - 0.3f) < 0.005f);
-        memcpy(&bits, &g.step, sizeof bits);
-        assert_int_equal(bits & 0xffff, 0);
-    }
 }
 
 /* At the end of a run, where nothing is learned any more, a step that moved would move all levels.
@@ -480,13 +530,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_of_lenet),
                                        cmocka_unit_test(test_links_end_at_branches),
-                                       cmocka_unit_test(test_grid_by_hand),
-                                       cmocka_unit_test(test_step_is_learned),
+
                                        cmocka_unit_test(test_grid_at_the_limits),
                                        cmocka_unit_test(test_target_is_reached),
                                        cmocka_unit_test(test_patience_waits),
                                        cmocka_unit_test(test_stop_before_the_target),
                                        cmocka_unit_test(test_one_weight_stays),
+                                       cmocka_unit_test(test_centroids_by_hand),
+                                       cmocka_unit_test(test_grid_by_hand),
+                                       cmocka_unit_test(test_numbers_by_hand),
                                        cmocka_unit_test(test_by_count),
                                        cmocka_unit_test(test_by_number),
                                        cmocka_unit_test(test_dead_units_are_gone),
