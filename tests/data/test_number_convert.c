@@ -168,6 +168,51 @@ static void a_sample_may_be_several_steps(void **state)
     pith_buffer_free(&npy);
 }
 
+/* Names in their own spelling come first, then by synset or without upper case, then synonyms. */
+static void classes_by_name(void **state)
+{
+    (void)state;
+    static const char names[] =
+        "cock\nn01440764 tench, Tinca tinca\nn01443537 goldfish\nn0144x537 odd\n"
+        "COCK\nGold_Fish\nn01443537x\n";
+    static const struct {
+        const char *text;
+        uint32_t found;
+        int64_t number;
+    } of[] = {{"cock", 1, 0},
+              {" cock ", 1, 0},
+              {"Cock", 2, 0},
+              {"n01440764", 1, 1},
+              {"Tench", 1, 1},
+              {"tinca tinca", 1, 1},
+              {"tench, tinca tinca", 1, 1},
+              {"gold fish", 1, 5},
+              {"n01443537", 1, 2},
+              {"odd", 0, 0},
+              {"n0144x537", 0, 0},
+              {"coc", 0, 0},
+              {"", 0, 0},
+              {"n0144076", 0, 0}},
+      numbers[] = {{"12", 1, 12},
+                   {" 7 ", 1, 7},
+                   {"2147483647", 1, INT32_MAX},
+                   {"2147483648", 0, 0},
+                   {"-1", 0, 0},
+                   {"1a", 0, 0},
+                   {"", 0, 0}};
+    int64_t number;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (pith_class_find(names, of[i].text, strlen(of[i].text), &number) != of[i].found ||
+            (of[i].found == 1 && number != of[i].number))
+            fail_msg("'%s': %d", of[i].text, (int)number);
+    assert_int_equal(pith_class_find(NULL, "cock", 4, &number), 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (pith_class_number(numbers[i].text, strlen(numbers[i].text), &number) !=
+                numbers[i].found ||
+            (numbers[i].found && number != numbers[i].number))
+            fail_msg("'%s': %d", numbers[i].text, (int)number);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +220,7 @@ int main(void)
         cmocka_unit_test(reals_are_rounded_to_the_nearest),
         cmocka_unit_test(arrays_report_which_element_does_not_fit),
         cmocka_unit_test(samples_are_read_as_the_input_s_type),
+        cmocka_unit_test(classes_by_name),
         cmocka_unit_test(a_sample_may_be_several_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
