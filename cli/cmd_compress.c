@@ -18,6 +18,7 @@
 #include "model/plain_copy.h"
 #include "ranks_start.h"
 #include "cli/common/stage_options.h"
+#include "stage_command.h"
 #include "training.h"
 
 struct compress_options {
@@ -128,6 +129,15 @@ static void show_epoch(void *user, const struct pith_train_progress *p)
     cli_progress_end(&d->bar);
     cli_print_epoch(d->common, p);
     cli_progress_start(&d->bar, d->common, "train", 0);
+}
+
+static void show_report(void *user, const struct pith_stage *stage,
+                        const struct pith_stage_report *report)
+{
+    struct display *d = user;
+    cli_progress_end(&d->bar);
+    if (stage->kind == PITH_STAGE_QUANTIZE && !d->common->quiet)
+        cli_print_quantized(d->common, report);
 }
 
 static bool step(void *user, uint64_t done)
@@ -347,6 +357,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
                                       .train_progress = show_epoch,
                                       .stop = cli_stop_training,
                                       .progress = show_stage,
+                                      .report = show_report,
                                       .user = &display};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};

@@ -62,6 +62,7 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < r->n_stages && !st; i++) {
         const struct pith_stage *s = &r->stages[i];
+        struct pith_stage_report report = {0};
         struct pith_stage_context context = {.size_bytes = sizeof context,
                                              .seed = o->seed,
                                              .train = o->train,
@@ -79,7 +80,10 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
             st = pith_model_copy(m, &past[i], err);
         context.start = s->start <= i ? past[s->start] : NULL;
         if (!st)
-            st = pith_stage_run_with(m, s, &context, NULL, err);
+            st = pith_stage_run_with(m, s, &context, &report, err);
+        if (!st && o->report)
+            o->report(o->user, s, &report);
+        pith_stage_report_free(&report);
     }
     return st;
 }

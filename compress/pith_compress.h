@@ -105,6 +105,9 @@ struct pith_compress_opts {
     const struct pith_watch *watch; /* for evaluations */
     /* Called before each stage and evaluation: "prune", "baseline", ... May be NULL. */
     void (*progress)(void *user, const char *what, uint64_t total);
+    /* Called after each stage; *report is freed behind it. May be NULL. */
+    void (*report)(void *user, const struct pith_stage *stage,
+                   const struct pith_stage_report *report);
     void *user;
     const struct pith_feed *feed; /* instead of data: several inputs, states; both NULL: no accuracy
                                      is measured */

@@ -170,7 +170,7 @@ static const struct pith_option rows[] = {
              .words = whens, .source = "Xiao et al., 2023, SmoothQuant"),
     PITH_ROW(FLAG, "all_integers", all_integers, NULL, "quantize sensitive layers, too"),
     PITH_ROW(WORD, "floats", floats, "TYPE", "storage type of float weights", .words = float_types),
-    PITH_ROW(UINT, "samples", samples, "N", "use the first N samples of -d (default 64)", .min = 1,
+    PITH_ROW(UINT, "samples", samples, "N", "fit to N samples of -d, spread (default 64)", .min = 1,
              .max = 1e9),
     PITH_OWN_ROW("keep", &pith_own_keep, "GLOB", "keep these layers in float"),
 };

@@ -59,5 +59,16 @@ samples("11.npy", 11)
 reported, said = quantize(11, 8)
 if reported["held_out"] != 0 or "none is held out" not in said:
     raise SystemExit(f"11 samples: {reported}, {said}")
+
+# a recipe's stage reports what the command does
+open("r.json", "w").write('{"pith": 1, "stages": [{"do": "quantize", "weights": 3}]}')
+for n in (11, 64):
+    said = run("pith", "quantize", "mlp.onnx", "-d", f"{n}.npy", "--weights", "3", "-f", "-o", "o.pith").stderr
+    report = [line for line in said.splitlines() if not line.startswith("o.pith")]
+    open("labels.txt", "w").write("1\n" * n)
+    said = run("pith", "compress", "mlp.onnx", "-d", f"{n}.npy", "--labels", "labels.txt", "-r", "r.json", "-f", "-o", "r.pith").stderr
+    missing = [line for line in report if line.replace("pith quantize", "pith compress") not in said]
+    if not any(line.startswith("outputs") for line in report) or missing:
+        raise SystemExit(f"{n} samples: the recipe does not print {missing}: {said}")
 PY
 finish
