@@ -51,6 +51,7 @@ static enum cli_exit check_usage(struct calibrate_options *o, uint32_t n_operand
 {
     bool merge = o->stage.merge;
     o->stage.with_data = o->feed.data.n > 0;
+    o->feed.first = o->stage.samples;
     if (merge && n_operands < 2) {
         cli_error("--merge: give at least two calibrated copies of a model");
         return EXIT_USAGE;

@@ -300,7 +300,7 @@ static enum cli_exit open_training(const struct compress_options *o, const struc
         cli_error("training needs a network with one input and no --state");
         return EXIT_USAGE;
     }
-    enum cli_exit rc = cli_open_training(&from, m, &d->train, &d->val);
+    enum cli_exit rc = cli_open_training(&from, &o->common, m, &d->train, &d->val);
     if (rc || !d->val)
         return rc;
     d->val_input = (struct pith_feed_input){.data = d->val};

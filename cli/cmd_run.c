@@ -82,7 +82,8 @@ struct runner {
     bool stacked;           /* data was given: outputs get an axis for the samples */
     const char *picture;    /* borrows: the file that was fed; NULL: none */
     enum cli_scores scores; /* what `shown` holds */
-    struct wanted *wanted;  /* owns */
+    struct pith_answer_look answers;
+    struct wanted *wanted; /* owns */
     uint32_t n_wanted;
     uint32_t shown;          /* output to print where none is written */
     struct pith_dump *dump;  /* owns: [o->dumps.n] */
@@ -450,6 +451,9 @@ static enum cli_exit write_dumps(const struct runner *r)
 static bool take_sample(void *user, uint64_t sample)
 {
     struct runner *r = user;
+    if (r->stacked)
+        pith_see_answer(r->m, r->plan, sample, pith_data_label(r->feed.leading, sample),
+                        &r->answers);
     for (uint32_t i = 0; i < r->n_wanted; i++) {
         struct wanted *w = &r->wanted[i];
         struct pith_tensor t;
@@ -557,6 +561,7 @@ static enum cli_exit execute(struct runner *r)
 {
     struct pith_error err = {0};
     enum pith_status st;
+    char finding[CLI_ANSWER_TEXT_BYTES];
     enum cli_exit rc = make_room(r);
     if (rc)
         return rc;
@@ -569,6 +574,8 @@ static enum cli_exit execute(struct runner *r)
         return r->failed;
     if (st)
         return cli_fail(&err);
+    if (cli_answer_finding(r->m, &r->feed.feed, &r->answers, finding))
+        cli_hint("%s", finding);
     cli_device_note(r->engine);
     if (r->n_wanted == 0 && r->o->common.json) {
         if (shows_many(r))

@@ -294,7 +294,7 @@ static enum cli_exit run_combinations(struct job *j)
     struct pith_data *val = NULL;
     enum cli_exit rc = cli_engine_opts(&j->o->common, &opts.engine);
     if (!rc && j->o->from.data)
-        rc = cli_open_training(&j->o->from, j->m, &opts.train, &val);
+        rc = cli_open_training(&j->o->from, &j->o->common, j->m, &opts.train, &val);
     opts.val = val;
     opts.data = val ? val : opts.train;
     uint64_t cores = pith_processor_count();
@@ -424,7 +424,7 @@ static enum cli_exit bind(struct job *j, const char *model)
     struct pith_data *train = NULL, *val = NULL;
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    enum cli_exit rc = from->data ? cli_open_training(from, j->m, &train, &val) : EXIT_DONE;
+    enum cli_exit rc = from->data ? cli_open_training(from, NULL, j->m, &train, &val) : EXIT_DONE;
     struct pith_sweep_inputs on = {.size_bytes = sizeof on,
                                    .model = j->m,
                                    .model_name = strcmp(model, "-") ? model : "standard input",

@@ -267,7 +267,8 @@ static enum cli_exit open_and_train(struct training *t, const char *path)
     if (!rc)
         rc = open_model(t, path);
     if (!rc)
-        rc = cli_open_training(&t->o->from, t->m, &t->train, &t->val);
+        rc = cli_open_training(&t->o->from, t->o->init ? NULL : &t->o->common, t->m, &t->train,
+                               &t->val);
     return rc ? rc : train(t);
 }
 

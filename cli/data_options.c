@@ -24,8 +24,11 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
         memcpy(o->dim, v->dim, sizeof o->dim);
     }
     o->class_names = pith_model_get_meta(m, "labels");
-    if (m->n_outputs)
-        o->n_outputs = pith_value_elems(&m->values[m->outputs[0]]);
+    if (m->n_outputs) {
+        const struct pith_value *v = &m->values[m->outputs[0]];
+        o->output_rank = v->rank;
+        memcpy(o->output_dim, v->dim, sizeof o->output_dim);
+    }
     o->warn = hint_once;
     o->max_bytes = cli_max_memory();
     o->skip_broken = cli_skips_broken();

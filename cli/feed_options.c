@@ -416,6 +416,22 @@ static enum cli_exit check_skipped(const struct cli_feed *f)
     return EXIT_USAGE;
 }
 
+static enum cli_exit pick_first(uint64_t n, const struct cli_feed *f)
+{
+    struct pith_error err = {0};
+    enum cli_exit rc = EXIT_DONE;
+    uint32_t *numbers = malloc((size_t)n * sizeof *numbers + 1);
+    if (!numbers)
+        return cli_no_memory();
+    for (uint64_t k = 0; k < n; k++)
+        numbers[k] = (uint32_t)k;
+    for (uint32_t i = 0; i < f->feed.n_inputs && !rc; i++)
+        if (f->input[i].data && pith_data_pick(f->input[i].data, numbers, n, &err))
+            rc = cli_fail(&err);
+    free(numbers);
+    return rc;
+}
+
 enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *f)
 {
@@ -436,6 +452,8 @@ enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith
     enum cli_exit rc = open_all(in, m, operands, n_operands, f);
     if (!rc)
         rc = check_skipped(f);
+    if (!rc && in->first && in->first < pith_feed_count(&f->feed))
+        rc = pick_first(in->first, f);
     return rc || in->misfit ? rc : cli_check_data(m, &f->feed);
 }
 

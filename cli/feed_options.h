@@ -11,6 +11,7 @@
 struct cli_feed_options {
     struct cli_list data, states;
     const char *labels, *range, *preprocess;
+    uint64_t first; /* samples, where there are more; 0: all */
     struct pith_error
         *misfit; /* receives why data does not fit, with EXIT_NO; NULL: an error is printed */
 };

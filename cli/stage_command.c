@@ -161,7 +161,7 @@ static enum cli_exit open_data(struct sources *from, const struct cli_common *c,
                                struct pith_stage_context *context)
 {
     if (trains)
-        return cli_open_training(from->training, m, &context->train, &context->val);
+        return cli_open_training(from->training, c, m, &context->train, &context->val);
     return takes_data(from) ? open_calibration(from, c, m, context) : EXIT_DONE;
 }
 

@@ -46,8 +46,9 @@ static bool is_pipe(const char *path)
 }
 
 /* --hold 0::10 keeps these for validation and trains on all others; --range limits both. */
-enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
-                                struct pith_data **train, struct pith_data **val)
+enum cli_exit cli_open_training(const struct cli_training_options *o, const struct cli_common *c,
+                                const struct pith_model *m, struct pith_data **train,
+                                struct pith_data **val)
 {
     char others[128];
     enum cli_exit rc = cli_check_training(o);
@@ -66,7 +67,11 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
         rc = open_data(o, m, o->data, o->labels, o->range, o->hold, val);
     if (!rc && o->val)
         rc = open_data(o, m, o->val, NULL, NULL, NULL, val);
-    return rc;
+    if (rc || !c || m->n_inputs != 1)
+        return rc;
+    const struct pith_feed_input input = {.data = *train};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    return cli_check_outputs(c, NULL, m, &feed);
 }
 
 /* "  99.12%", or nothing. */

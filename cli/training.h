@@ -45,9 +45,11 @@ struct cli_training_options {
 enum cli_exit cli_check_training(const struct cli_training_options *o);
 
 /* Opens what m's input takes. val: NULL without a validation set. Both are the caller's, also on
- * failure. */
-enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
-                                struct pith_data **train, struct pith_data **val);
+ * failure. c: m's outputs for the training set are checked (data_check.h); NULL: m was not trained
+ * yet. */
+enum cli_exit cli_open_training(const struct cli_training_options *o, const struct cli_common *c,
+                                const struct pith_model *m, struct pith_data **train,
+                                struct pith_data **val);
 
 /* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q. */
 void cli_print_epoch(const struct cli_common *c, const struct pith_train_progress *p);

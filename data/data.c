@@ -404,7 +404,8 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
 {
     if (!opts || !data)
         return PITH_ERR_ARGUMENT;
-    if (opts->size_bytes != sizeof *opts || !opts->path || opts->rank > PITH_MAX_RANK)
+    if (opts->size_bytes != sizeof *opts || !opts->path || opts->rank > PITH_MAX_RANK ||
+        opts->output_rank > PITH_MAX_RANK)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no path, or bad options");
     struct pith_data *d = calloc(1, sizeof *d);
     if (!d)
@@ -415,7 +416,8 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
     d->source.arrays = opts->arrays;
     d->source.n_arrays = opts->arrays ? opts->n_arrays : 0;
     d->source.class_names = opts->class_names && *opts->class_names ? opts->class_names : NULL;
-    d->source.n_outputs = opts->n_outputs;
+    d->source.output_rank = opts->output_rank;
+    d->source.output_dim = opts->output_dim;
     d->source.warn = opts->warn;
     d->source.user = opts->user;
     enum pith_status st = open_data(d, opts, err);

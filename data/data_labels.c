@@ -59,6 +59,8 @@ struct stored_labels {
     uint32_t item_bytes, char_bytes;
     bool big_endian;
     uint64_t n, per_sample;
+    const uint32_t *dim; /* [rank]: of one sample */
+    uint32_t rank;
 };
 
 static bool is_float(enum pith_type type)
@@ -66,8 +68,34 @@ static bool is_float(enum pith_type type)
     return type == PITH_F16 || type == PITH_F32 || type == PITH_F64;
 }
 
+static uint64_t output_elems(const struct data_source *s)
+{
+    uint64_t n = s->output_rank > 0;
+    for (uint32_t i = 0; i < s->output_rank; i++)
+        n *= s->output_dim[i];
+    return n;
+}
+
+/* Into the order of the output's axes. Targets of another size are refused where they are used. */
+static enum pith_status order_targets(struct data_source *s, const struct stored_labels *l,
+                                      const char *name, struct pith_error *err)
+{
+    char text[PITH_ORDER_TEXT_BYTES];
+    if (l->per_sample != output_elems(s))
+        return PITH_OK;
+    const struct pith_order order =
+        pith_array_order(l->dim, l->rank, 1, s->output_dim, s->output_rank);
+    pith_order_text(&order, l->dim, l->rank, s->output_dim, s->output_rank, text);
+    if (!order.fits)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: a target of %s", name, text);
+    if (order.rows == 0)
+        return PITH_OK;
+    pith_source_warn(s, "%s: targets %s for the output", name, text);
+    return pith_array_reorder(&order, s->targets, l->n * l->per_sample, sizeof *s->targets, err);
+}
+
 static enum pith_status take_targets(struct data_source *s, const struct stored_labels *l,
-                                     struct pith_error *err)
+                                     const char *name, struct pith_error *err)
 {
     uint64_t total;
     if (!mul_ok(l->n, l->per_sample, &total) || total > SIZE_MAX / sizeof *s->targets)
@@ -79,7 +107,7 @@ static enum pith_status take_targets(struct data_source *s, const struct stored_
     for (uint64_t i = 0; i < total; i++)
         s->targets[i] = (float)pith_stored_f64(l->type, l->big_endian, l->p + i * l->item_bytes);
     s->target_elems = l->per_sample;
-    return PITH_OK;
+    return order_targets(s, l, name, err);
 }
 
 static enum pith_status take_number(struct data_source *s, const struct stored_labels *l,
@@ -148,8 +176,8 @@ static enum pith_status take_stored(struct data_source *s, const struct stored_l
 {
     if (l->n != s->n_samples || l->per_sample == 0)
         return wrong_count(s, l->n, name, err);
-    if (is_float(l->type) && (l->per_sample != 1 || s->n_outputs < 2))
-        return take_targets(s, l, err);
+    if (is_float(l->type) && (l->per_sample != 1 || output_elems(s) < 2))
+        return take_targets(s, l, name, err);
     if (l->per_sample != 1)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: %llu %s a sample, not a class", name,
                                (unsigned long long)l->per_sample,
@@ -173,7 +201,7 @@ static enum pith_status from_idx(struct data_source *s, const uint8_t *bytes, si
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: header declares %u labels, the file has %zu", name, count,
                                n - 8);
-    struct stored_labels l = {bytes + 8, PITH_U8, 1, 0, true, count, 1};
+    struct stored_labels l = {bytes + 8, PITH_U8, 1, 0, true, count, 1, NULL, 0};
     return take_stored(s, &l, name, err);
 }
 
@@ -189,8 +217,9 @@ static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, si
     if (h.wide_unsigned && h.item_bytes == 4)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "%s: labels of type u4 are not supported: use i4 or i8", name);
-    struct stored_labels l = {bytes + h.data_offset, h.type,   h.item_bytes,      h.char_bytes,
-                              h.big_endian,          h.dim[0], h.count / h.dim[0]};
+    struct stored_labels l = {bytes + h.data_offset, h.type,       h.item_bytes,
+                              h.char_bytes,          h.big_endian, h.dim[0],
+                              h.count / h.dim[0],    h.dim + 1,    h.rank - 1};
     return take_stored(s, &l, name, err);
 }
 

@@ -141,7 +141,8 @@ struct data_source {
     const char *const *arrays;
     uint32_t n_arrays;
     const char *class_names;
-    uint64_t n_outputs;
+    uint32_t output_rank; /* of the options, while it is opened */
+    const uint32_t *output_dim;
     void (*warn)(void *user, const char *text);
     void *user;
     char unlabelled[UNLABELLED_BYTES]; /* why there are no labels; "": the source has no place for

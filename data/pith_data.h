@@ -43,7 +43,8 @@
  *
  * The shape of a sample must be the input's, up to axes of 1 and neighbours merged or split (a flat
  * array fits). Images of [H, W, C] for an input [C, H, W], or the other way round, are transposed;
- * pith_data_reordered says so.
+ * pith_data_reordered says so. The same holds of targets and the output's shape; opts.warn gets the
+ * sentence.
  *
  * A model that is called step by step (its state fed back) may take samples of several steps:
  * `steps` allows a sample to be a whole number of inputs, one behind the other.
@@ -91,12 +92,14 @@ struct pith_data_opts {
                                   sets and are no labels. NULL: as above */
     uint32_t n_arrays;
     const char
-        *class_names;   /* that labels may be given by, one a line, class 0 first; NULL: none */
-    uint64_t n_outputs; /* values of the model's output; from 2 on, one float for each sample is a
-                           class number, not a target. 0: unknown */
-    bool skip_broken;   /* pictures of a folder, tar or list: all are decoded once, and those that
-                           cannot be are no samples, each with a warning; labels stay with the others
-                         */
+        *class_names;     /* that labels may be given by, one a line, class 0 first; NULL: none */
+    uint32_t output_rank; /* shape of the model's first output, batch axis 1 first; 0: unknown. Of 2
+                             values or */
+    uint32_t output_dim[PITH_MAX_RANK]; /* more, one float for each sample is a class number, not a
+                                           target */
+    bool skip_broken; /* pictures of a folder, tar or list: all are decoded once, and those that
+                         cannot be are no samples, each with a warning; labels stay with the others
+                       */
     void (*warn)(void *user, const char *text); /* while it is opened; may be NULL */
     void *user;
 };

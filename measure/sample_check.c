@@ -239,6 +239,27 @@ static uint64_t certain_class(const struct output_kind *kind, const float *y)
     return p > CERTAIN ? top : UINT64_MAX;
 }
 
+void pith_see_answer(const struct pith_model *m, const struct pith_plan *plan, uint64_t sample,
+                     int64_t label, struct pith_answer_look *l)
+{
+    if (!m || !plan || !l || m->n_outputs == 0)
+        return;
+    const struct output_kind kind = pith_output_kind(m, 0);
+    uint64_t top = UINT64_MAX;
+    if ((l->samples == 0 || l->same_class) && kind.classes > 0 && kind.rows == 1)
+        top = certain_class(&kind, pith_plan_output_data(plan, 0));
+    see_numbers(plan, sample, l);
+    if (l->samples == 0) {
+        l->same_class = l->same_label = true;
+        l->first_label = label;
+        l->which = top;
+    }
+    l->same_class = l->same_class && top != UINT64_MAX && top == l->which;
+    l->same_label = l->same_label && label == l->first_label && label != PITH_NO_LABEL;
+    l->samples++;
+    l->one_class = l->same_class && !l->same_label && l->samples >= LEAST_SAMPLES;
+}
+
 static uint64_t runs_for(const struct pith_plan *plan)
 {
     const uint64_t n = MACS / macs_of(plan);
@@ -248,26 +269,16 @@ static uint64_t runs_for(const struct pith_plan *plan)
 static enum pith_status run_some(struct feeder *f, const struct pith_model *m,
                                  struct pith_answer_look *l, struct pith_error *err)
 {
-    const struct output_kind kind = pith_output_kind(m, 0);
     const uint64_t most = runs_for(f->plan);
     const bool stream = f->feed->n_states > 0;
     const uint64_t step = stream ? 1 : step_of(f->n_samples, most);
-    bool one = kind.classes > 0 && kind.rows == 1, one_label = true;
-    int64_t first = PITH_NO_LABEL, label;
+    int64_t label;
     for (uint64_t i = 0; i < f->n_samples && l->samples < most; i += step) {
         enum pith_status st = pith_feeder_run(f, i, &label, err);
         if (st)
             return st;
-        see_numbers(f->plan, i, l);
-        const uint64_t top =
-            one ? certain_class(&kind, pith_plan_output_data(f->plan, 0)) : UINT64_MAX;
-        first = l->samples ? first : label;
-        one_label = one_label && label == first && label != PITH_NO_LABEL;
-        one = one && top != UINT64_MAX && (l->samples == 0 || top == l->which);
-        l->which = top;
-        l->samples++;
+        pith_see_answer(m, f->plan, i, label, l);
     }
-    l->one_class = one && !one_label && l->samples >= LEAST_SAMPLES;
     return PITH_OK;
 }
 

@@ -49,8 +49,7 @@ enum pith_status pith_check_data(const struct pith_model *m, const struct pith_f
 bool pith_look_finding(const struct pith_input_look *look, uint32_t kind,
                        char text[PITH_LOOK_TEXT_BYTES]);
 
-/* What the network answers to some of the samples: as many as 2^31 multiplications allow, at least
- * 8 and at most 4,096. */
+/* What the network answers to samples. */
 struct pith_answer_look {
     uint64_t samples; /* run; 0: inputs lack a source */
     bool nan, infinite;
@@ -58,8 +57,16 @@ struct pith_answer_look {
     uint64_t sample;
     bool one_class; /* of 16 samples or more, unless all have one label */
     uint64_t which; /* that class */
+    /* what one_class follows from */
+    bool same_class, same_label;
+    int64_t first_label;
 };
-/* e runs m, or the network that m is the outline of. What reading and running return. */
+/* Adds the outputs that lie in the plan, m's or of the network that m is the outline of, to a look
+ * that was zero at first. label: of that sample, or PITH_NO_LABEL. */
+void pith_see_answer(const struct pith_model *m, const struct pith_plan *plan, uint64_t sample,
+                     int64_t label, struct pith_answer_look *look);
+/* The same of some of the samples: as many as 2^31 multiplications allow, at least 8 and at most
+ * 4,096. e runs m, or the network that m is the outline of. What reading and running return. */
 enum pith_status pith_check_outputs(struct pith_engine *e, const struct pith_model *m,
                                     const struct pith_feed *feed, struct pith_answer_look *look,
                                     struct pith_error *err);

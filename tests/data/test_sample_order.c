@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Which shapes fit an input, which are transposed, and that nothing else does. */
+#define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "data_folder.h"
 #include "data/data_source.h"
 #include "data/npy_header.h"
 
@@ -104,12 +108,81 @@ static void channels_are_moved(void **state)
     assert_true(o.fits && o.rows == 60 && o.columns == 2); /* a volume */
 }
 
+static char said[512];
+
+static void keep(void *user, const char *text)
+{
+    (void)user;
+    snprintf(said, sizeof said, "%s", text);
+}
+
+/* Sample 1's target of two that are 0, 1, ... 23 and stored as [2, dim], for an output of [1, 2, 2,
+ * 3] (output_rank 4) or of unknown shape (0). */
+static enum pith_status read_target(uint32_t rank, const uint32_t *dim, uint32_t output_rank,
+                                    float target[12])
+{
+    static const uint32_t flat[] = {2, 12};
+    float y[24];
+    uint32_t stored[PITH_MAX_RANK] = {2};
+    struct pith_buffer npy[2];
+    struct pith_error err = {0};
+    struct pith_data *d = NULL;
+    for (int k = 0; k < 24; k++)
+        y[k] = (float)k;
+    memcpy(stored + 1, dim, rank * sizeof *dim);
+    assert_int_equal(pith_npy_write(PITH_F32, 2, flat, y, &npy[0], NULL), PITH_OK);
+    assert_int_equal(pith_npy_write(PITH_F32, rank + 1, stored, y, &npy[1], NULL), PITH_OK);
+    put("y.npy", npy[1].data, npy[1].bytes);
+    const struct pith_data_opts o = {.size_bytes = sizeof o,
+                                     .path = "x.npy",
+                                     .content = npy[0].data,
+                                     .content_bytes = npy[0].bytes,
+                                     .labels = at("y.npy"),
+                                     .output_rank = output_rank,
+                                     .output_dim = {1, 2, 2, 3},
+                                     .warn = keep};
+    said[0] = '\0';
+    enum pith_status st = pith_data_open(&o, &d, &err);
+    if (st)
+        snprintf(said, sizeof said, "%s", err.text);
+    else
+        assert_int_equal(pith_data_read_target(d, 1, target), PITH_OK);
+    pith_data_free(d);
+    pith_buffer_free(&npy[0]);
+    pith_buffer_free(&npy[1]);
+    return st;
+}
+
+static void targets_have_the_order_of_the_output(void **state)
+{
+    (void)state;
+    static const uint32_t hwc[] = {2, 3, 2}, flat[] = {12}, other[] = {3, 2, 2};
+    float y[12];
+    strcpy(folder, "/tmp/pith-order-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(read_target(3, hwc, 4, y), PITH_OK);
+    for (int k = 0; k < 12; k++)
+        assert_true(y[k] == (float)(12 + k % 6 * 2 + k / 6));
+    assert_non_null(strstr(said, "y.npy: targets transposed from 2x3x2 (channels last) to 1x2x2x3 "
+                                 "(channels first) for the output"));
+    assert_int_equal(read_target(1, flat, 4, y), PITH_OK);
+    assert_true(y[1] == 13 && said[0] == '\0');
+    assert_int_equal(read_target(3, other, 0, y), PITH_OK);
+    assert_true(y[1] == 13 && said[0] == '\0');
+    assert_int_equal(read_target(3, other, 4, y), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(said, "y.npy: a target of 3x2x2 does not fit 1x2x2x3: the axes are in "
+                                 "another order; transpose the array"));
+    assert_int_equal(remove(at("y.npy")), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ones_and_merged_axes_fit),
         cmocka_unit_test(other_axes_do_not),
         cmocka_unit_test(channels_are_moved),
+        cmocka_unit_test(targets_have_the_order_of_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

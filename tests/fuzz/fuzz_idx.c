@@ -50,8 +50,12 @@ static void open_as(int kind, const uint8_t *bytes, size_t n)
 
 static void parse_labels(const uint8_t *bytes, size_t n)
 {
-    struct data_source s = {
-        .n_samples = 1 + n % 5, .max_bytes = 1 << 24, .n_outputs = 2, .class_names = "a\nb, c"};
+    static const uint32_t two[] = {2};
+    struct data_source s = {.n_samples = 1 + n % 5,
+                            .max_bytes = 1 << 24,
+                            .output_rank = 1,
+                            .output_dim = two,
+                            .class_names = "a\nb, c"};
     struct pith_error err;
     s.file = (struct file_source){-1, NULL, 0, strdup("fuzz")};
     if (n % 2) {
