@@ -11,8 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 class Writer:
-    def __init__(self, *dims):
-        self.rng, self.nodes, self.weights = np.random.default_rng(7), [], []
+    def __init__(self, *dims, seed=7):
+        self.rng, self.nodes, self.weights = np.random.default_rng(seed), [], []
         self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *dims])
 
     def constant(self, value, dtype=np.float32):
@@ -51,10 +51,10 @@ class Writer:
     def pooled(self, x):
         return self.op("Flatten", self.op("GlobalAveragePool", x))
 
-    def save(self, y, path):
+    def save(self, y, path, opset=13):
         out = helper.make_empty_tensor_value_info(y)
         model = helper.make_model(helper.make_graph(self.nodes, "net", [self.input], [out], self.weights),
-                                  opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+                                  opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
         model = onnx.shape_inference.infer_shapes(model)
         for value in model.graph.value_info:
             if value.name == y:

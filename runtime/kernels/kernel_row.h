@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/act_kind.h"
 #include "kernels/kernel_list.h"
 
 /* One row of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
@@ -26,6 +27,8 @@ struct norm_row {
 };
 
 typedef void row_f32_fn(const float *x, float *y, size_t n);
+/* x, y [rows, n]: the softmax of each row, n > 0 */
+typedef void softmax_rows_f32_fn(const float *x, float *y, size_t rows, size_t n);
 typedef void clip_row_f32_fn(const float *x, float low, float high, float *y, size_t n);
 typedef void exp_row_f32_fn(const float *x, float minus, float *y, size_t n); /* of x - minus */
 typedef void layer_norm_row_f32_fn(const struct norm_row *row, size_t n);     /* n > 0 */
@@ -36,14 +39,43 @@ typedef void softmax_columns_f32_fn(float *x, size_t ld, size_t n, size_t width,
 typedef void where_row_b32_fn(const uint8_t *c, const uint32_t *a, size_t a_step, const uint32_t *b,
                               size_t b_step, uint32_t *y, size_t n);
 
+/* y[i] = f(a[i * a_step], b[i * b_step]) of f32, steps 0 or 1; comparisons write bytes 0 and 1. y
+ * may be an operand. */
+typedef void binary_row_fn(const void *a, size_t a_step, const void *b, size_t b_step, void *y,
+                           size_t n);
+enum binary_kind {
+    BINARY_ADD,
+    BINARY_SUB,
+    BINARY_MUL,
+    BINARY_DIV,
+    BINARY_PRELU,
+    BINARY_MIN,
+    BINARY_MAX,
+    BINARY_EQUAL,
+    BINARY_NOT_EQUAL,
+    BINARY_LESS,
+    BINARY_LESS_EQUAL,
+    BINARY_KINDS
+};
+
+/* Rows of wide vectors for what operators compute by loops of their own; those loops are the
+ * reference. act: ACT_LEAKY, ACT_HARD_SIGMOID and ACT_HARD_SWISH. unary: kinds of unary_rows
+ * (ref/elementwise_f32.h). */
+struct elementwise_rows {
+    binary_row_fn *binary[BINARY_KINDS];
+    void (*act)(enum act_kind act, float a, float b, const float *x, float *y, size_t n);
+    void (*unary)(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n);
+};
+
 struct row_kernels {
     row_f32_fn *relu, *tanh, *sigmoid, *swish, *erf, *gelu, *gelu_tanh;
     clip_row_f32_fn *clip;
     exp_row_f32_fn *exp;
-    row_f32_fn *softmax; /* n > 0 */
+    softmax_rows_f32_fn *softmax;
     layer_norm_row_f32_fn *layer_norm;
     softmax_columns_f32_fn *softmax_columns;
     where_row_b32_fn *where;
+    const struct elementwise_rows *elementwise; /* NULL: none */
 };
 
 /* features: as pith_kernels_fill. */
@@ -61,7 +93,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     KERNEL(gelu_tanh, row_f32_fn, pith_gelu_tanh_row_f32##suffix, needs)                           \
     KERNEL(clip, clip_row_f32_fn, pith_clip_row_f32##suffix, needs)                                \
     KERNEL(exp, exp_row_f32_fn, pith_exp_row_f32##suffix, needs)                                   \
-    KERNEL(softmax, row_f32_fn, pith_softmax_row_f32##suffix, needs)                               \
+    KERNEL(softmax, softmax_rows_f32_fn, pith_softmax_rows_f32##suffix, needs)                     \
     KERNEL(layer_norm, layer_norm_row_f32_fn, pith_layer_norm_row_f32##suffix, needs)              \
     KERNEL(softmax_columns, softmax_columns_f32_fn, pith_softmax_columns_f32##suffix, needs)       \
     KERNEL(where, where_row_b32_fn, pith_where_row_b32##suffix, needs)
@@ -70,7 +102,9 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
 #ifdef __x86_64__
 #define ROW_KERNELS_OWN(KERNEL)                                                                    \
     ROW_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                        \
-    ROW_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)
+    ROW_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                                    \
+    KERNEL(elementwise, const struct elementwise_rows, pith_elementwise_f32_avx2, PITH_CPU_AVX2)   \
+    KERNEL(elementwise, const struct elementwise_rows, pith_elementwise_f32_avx512, PITH_CPU_AVX512)
 #elif defined __aarch64__
 #define ROW_KERNELS_OWN(KERNEL) ROW_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else

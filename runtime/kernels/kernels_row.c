@@ -56,6 +56,9 @@ void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a,
         row->swish(x, y, n);
     else if (act == ACT_TANH)
         row->tanh(x, y, n);
+    else if (row->elementwise &&
+             (act == ACT_LEAKY || act == ACT_HARD_SIGMOID || act == ACT_HARD_SWISH))
+        row->elementwise->act(act, a, b, x, y, n);
     else
         pith_activate_row(act, a, b, x, y, n);
 }

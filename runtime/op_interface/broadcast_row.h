@@ -4,6 +4,7 @@
 #ifndef BROADCAST_ROW_H
 #define BROADCAST_ROW_H
 
+#include "kernels/kernels.h"
 #include "op_interface/broadcast.h"
 
 /* Element types in the order of tables of rows. */
@@ -78,6 +79,15 @@ static inline uint32_t row_type_of(enum pith_type type)
     BROADCAST_ROW_SMALL(name##_u16, uint16_t, uint16_t, uint16_t, f)                               \
     BROADCAST_ROW_SMALL(name##_i32, int32_t, int32_t, int32_t, f)                                  \
     BROADCAST_ROW(name##_i64, int64_t, int64_t, int64_t, f)
+
+/* The kernel of f32 where this machine has one, else the operator's own loop. */
+static inline pith_broadcast_row *pith_binary_row(const struct op_env *env, enum binary_kind kind,
+                                                  pith_broadcast_row *const rows[ROW_TYPES],
+                                                  enum pith_type type)
+{
+    const struct elementwise_rows *kernels = env->kernels ? env->kernels->row.elementwise : NULL;
+    return type == PITH_F32 && kernels ? kernels->binary[kind] : rows[row_type_of(type)];
+}
 
 #define BROADCAST_ROW_TABLE(name)                                                                  \
     {                                                                                              \

@@ -269,7 +269,7 @@ static void head_plain(const struct attention *a, const struct head *h, float *s
             if (h->mask)
                 s[j] = masked(a, h->mask, i * a->mask_step[2] + j * a->mask_step[3], sum);
         }
-        row->softmax(s, s, a->n);
+        row->softmax(s, s, 1, a->n);
         for (size_t d = 0; d < a->e; d++) {
             float sum = 0.0f;
             for (size_t j = 0; j < a->n; j++)

@@ -8,6 +8,8 @@
  * stands still, so a row function sees three cases; BROADCAST_ROW makes a loop of each, which
  * compilers turn into vectors. Rows of integers (BROADCAST_ROW_SMALL) have one loop: they occur
  * in arithmetic on shapes and indices, a few elements long. */
+#include "kernels/kernels.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
@@ -53,12 +55,6 @@ static inline float mul_f32(float a, float b)
 static inline float div_f32(float a, float b)
 {
     return a / b;
-}
-
-/* Zero takes the upper branch, so the sign of -0 stays; a NaN compares false and passes through. */
-static inline float prelu_f32(float x, float slope)
-{
-    return x < 0.0f ? slope * x : x;
 }
 
 /* Signed overflow is undefined in C; the same bits come out of unsigned arithmetic. Division
@@ -130,22 +126,23 @@ ROWS(mul)
 ROWS(div)
 BROADCAST_ROW(prelu_row_f32, float, float, float, prelu_f32)
 
-static void run_binary(const struct op_args *args, const struct op_env *env,
+static void run_binary(const struct op_args *args, const struct op_env *env, enum binary_kind kind,
                        pith_broadcast_row *const rows[ROW_TYPES])
 {
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
-    pith_broadcast_run(&bc, env, rows[row_type_of(a->type)], a->data, b->data, args->out[0]->data,
+    pith_broadcast_row *row = pith_binary_row(env, kind, rows, a->type);
+    pith_broadcast_run(&bc, env, row, a->data, b->data, args->out[0]->data,
                        pith_type_bytes(a->type));
 }
 
 /* In place where one operand has the output's shape; the planner checks that and that nothing
  * else reads it (plan/alias.c). `learned`: the inputs that training may take for parameters. */
-#define BINARY_OP(name, number, learned)                                                           \
+#define BINARY_OP(name, number, kind, learned)                                                     \
     static void run_##name(const struct op_args *args, const struct op_env *env)                   \
     {                                                                                              \
         static pith_broadcast_row *const rows[ROW_TYPES] = BROADCAST_ROW_TABLE(name##_row);        \
-        run_binary(args, env, rows);                                                               \
+        run_binary(args, env, kind, rows);                                                         \
     }                                                                                              \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \
@@ -159,15 +156,15 @@ static void run_binary(const struct op_args *args, const struct op_env *env,
         .run = run_##name,                                                                         \
     };
 
-BINARY_OP(add, PITH_OP_ADD, 1u << 0 | 1u << 1)
-BINARY_OP(sub, PITH_OP_SUB, 0)
-BINARY_OP(mul, PITH_OP_MUL, 1u << 0 | 1u << 1)
-BINARY_OP(div, PITH_OP_DIV, 0)
+BINARY_OP(add, PITH_OP_ADD, BINARY_ADD, 1u << 0 | 1u << 1)
+BINARY_OP(sub, PITH_OP_SUB, BINARY_SUB, 0)
+BINARY_OP(mul, PITH_OP_MUL, BINARY_MUL, 1u << 0 | 1u << 1)
+BINARY_OP(div, PITH_OP_DIV, BINARY_DIV, 0)
 
 static void run_prelu(const struct op_args *args, const struct op_env *env)
 {
     static pith_broadcast_row *const rows[ROW_TYPES] = {[ROW_F32] = prelu_row_f32};
-    run_binary(args, env, rows);
+    run_binary(args, env, BINARY_PRELU, rows);
 }
 
 const struct op_info pith_op_prelu = {

@@ -12,7 +12,7 @@
  *
  * Formats are decoded with integers and not with the CPU's conversions: those differ among
  * machines (x86 gives INT_MIN where ARM saturates, F16C follows the denormal mode), and Cortex-M
- * has none. Speed does not matter here; casts between floats vanish at import. */
+ * has none. Casts between floats vanish at import. */
 #include "core/bytes.h"
 #include "core/f64_bits.h"
 #include "ops/op_list.h"
@@ -189,6 +189,39 @@ static void store_integers(enum pith_type type, const int64_t *from, uint8_t *p,
     }
 }
 
+/* The pairs that networks cast tensors between, without a detour. C's conversions are those above:
+ * integers to f32 round once, to nearest; f32 is truncated in 64 bits. */
+#define CAST_ROW(name, T, U, value)                                                                \
+    static void name(const void *px, void *py, size_t n)                                           \
+    {                                                                                              \
+        const T *x = px;                                                                           \
+        U *y = py;                                                                                 \
+        for (size_t i = 0; i < n; i++)                                                             \
+            y[i] = (U)(value);                                                                     \
+    }
+
+CAST_ROW(real_of_bool, uint8_t, float, x[i] != 0)
+CAST_ROW(real_of_u8, uint8_t, float, x[i])
+CAST_ROW(real_of_i8, int8_t, float, x[i])
+CAST_ROW(real_of_i32, int32_t, float, x[i])
+CAST_ROW(real_of_i64, int64_t, float, x[i])
+CAST_ROW(bool_of_real, float, uint8_t, x[i] != 0.0f)
+CAST_ROW(i32_of_real, float, uint32_t, truncate((double)x[i]))
+CAST_ROW(i64_of_real, float, int64_t, truncate((double)x[i]))
+CAST_ROW(i64_of_i32, int32_t, int64_t, x[i])
+CAST_ROW(i32_of_i64, uint64_t, uint32_t, x[i])
+
+static const struct {
+    enum pith_type from, to;
+    void (*row)(const void *x, void *y, size_t n);
+} direct[] = {
+    {PITH_BOOL, PITH_F32, real_of_bool}, {PITH_U8, PITH_F32, real_of_u8},
+    {PITH_I8, PITH_F32, real_of_i8},     {PITH_I32, PITH_F32, real_of_i32},
+    {PITH_I64, PITH_F32, real_of_i64},   {PITH_F32, PITH_BOOL, bool_of_real},
+    {PITH_F32, PITH_I32, i32_of_real},   {PITH_F32, PITH_I64, i64_of_real},
+    {PITH_I32, PITH_I64, i64_of_i32},    {PITH_I64, PITH_I32, i32_of_i64},
+};
+
 struct cast_job {
     enum pith_type from, to;
     const uint8_t *x;
@@ -221,6 +254,11 @@ static void cast_range(void *arg, size_t begin, size_t end)
 {
     const struct cast_job *j = arg;
     size_t from = pith_type_bytes(j->from), to = pith_type_bytes(j->to);
+    for (size_t k = 0; k < sizeof direct / sizeof *direct; k++)
+        if (direct[k].from == j->from && direct[k].to == j->to) {
+            direct[k].row(j->x + begin * from, j->y + begin * to, end - begin);
+            return;
+        }
     for (size_t i = begin; i < end; i += BLOCK)
         cast_block(j, j->x + i * from, j->y + i * to, end - i < BLOCK ? end - i : BLOCK);
 }

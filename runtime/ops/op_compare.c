@@ -34,8 +34,6 @@ static enum pith_status shape_compare(const struct op_args *args)
 #define NOT_EQUAL(a, b) ((a) != (b))
 #define LESS(a, b) ((a) < (b))
 #define LESS_EQUAL(a, b) ((a) <= (b))
-#define GREATER(a, b) ((a) > (b))
-#define GREATER_EQUAL(a, b) ((a) >= (b))
 /* Bytes other than 0 and 1 may reach these from a caller's own input: truth is compared, not the
  * byte. */
 #define BOOL_EQUAL(a, b) (!(a) == !(b))
@@ -43,7 +41,7 @@ static enum pith_status shape_compare(const struct op_args *args)
 #define BOOL_AND(a, b) (((a) != 0) & ((b) != 0))
 #define BOOL_OR(a, b) (((a) | (b)) != 0)
 
-/* Comparisons of long tensors are rare (masks are made once, of indices): built small. */
+/* Long tensors that are compared are f32, and have kernels: built small. */
 #define COMPARE_ROWS(name, f)                                                                      \
     BROADCAST_ROW_SMALL(name##_f32, float, float, uint8_t, f)                                      \
     BROADCAST_ROW_SMALL(name##_i8, int8_t, int8_t, uint8_t, f)                                     \
@@ -57,8 +55,6 @@ COMPARE_ROWS(equal, EQUAL)
 COMPARE_ROWS(not_equal, NOT_EQUAL)
 COMPARE_ROWS(less, LESS)
 COMPARE_ROWS(less_equal, LESS_EQUAL)
-COMPARE_ROWS(greater, GREATER)
-COMPARE_ROWS(greater_equal, GREATER_EQUAL)
 BROADCAST_ROW_SMALL(bool_equal, uint8_t, uint8_t, uint8_t, BOOL_EQUAL)
 BROADCAST_ROW_SMALL(bool_xor, uint8_t, uint8_t, uint8_t, BOOL_XOR)
 BROADCAST_ROW_SMALL(bool_and, uint8_t, uint8_t, uint8_t, BOOL_AND)
@@ -71,22 +67,26 @@ static void run_compare(const struct op_args *args, const struct op_env *env)
         [COMPARE_NOT_EQUAL] = BROADCAST_ROW_TABLE(not_equal),
         [COMPARE_LESS] = BROADCAST_ROW_TABLE(less),
         [COMPARE_LESS_EQUAL] = BROADCAST_ROW_TABLE(less_equal),
-        [COMPARE_GREATER] = BROADCAST_ROW_TABLE(greater),
-        [COMPARE_GREATER_EQUAL] = BROADCAST_ROW_TABLE(greater_equal),
     };
+    static const enum binary_kind kinds[] = {BINARY_EQUAL, BINARY_NOT_EQUAL, BINARY_LESS,
+                                             BINARY_LESS_EQUAL};
     static pith_broadcast_row *const bools[] = {
         [COMPARE_EQUAL] = bool_equal, [COMPARE_NOT_EQUAL] = bool_xor, [COMPARE_AND] = bool_and,
         [COMPARE_OR] = bool_or,       [COMPARE_XOR] = bool_xor,
     };
-    const struct tview *a = args->in[0], *b = args->in[1];
+    /* a > b is b < a, and the kinds of either follow one another. */
+    int32_t kind = args->attr[ATTR_KIND];
+    const bool turned = kind == COMPARE_GREATER || kind == COMPARE_GREATER_EQUAL;
+    const struct tview *a = args->in[turned], *b = args->in[!turned];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
+    kind = turned ? kind - COMPARE_GREATER + COMPARE_LESS : kind;
     uint32_t in_bytes = pith_type_bytes(a->type);
     /* Elements of the output are shorter than those read, so the steps of both are kept separately.
      */
     const uint32_t bytes[3] = {in_bytes, in_bytes, 1};
     pith_broadcast_row *row = a->type == PITH_BOOL
-                                  ? bools[args->attr[ATTR_KIND]]
-                                  : numbers[args->attr[ATTR_KIND]][row_type_of(a->type)];
+                                  ? bools[kind]
+                                  : pith_binary_row(env, kinds[kind], numbers[kind], a->type);
     pith_broadcast_run_mixed(&bc, env, row, a->data, b->data, args->out[0]->data, bytes);
 }
 

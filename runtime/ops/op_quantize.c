@@ -23,6 +23,7 @@
 
 /* Short enough that one item's scale and its floats are in the cache, long enough for vectors. */
 #define PIECE 4096u /* elements of a row that are one item of work */
+#define COLUMNS 16u /* of a row, folded side by side */
 
 /* How scales lie over x. Three cases of ONNX (per tensor, per axis, blocked) in five numbers. */
 struct scale_grid {
@@ -247,6 +248,16 @@ static enum pith_status shape_dynamic(const struct op_args *args)
     return st ? st : pith_out_set(args->out[2], PITH_U8, &scalar);
 }
 
+static inline float smaller_of(float x, float than)
+{
+    return x < than ? x : than;
+}
+
+static inline float larger_of(float x, float than)
+{
+    return x > than ? x : than;
+}
+
 /* The range, widened to hold 0, is cut into 255 steps; a tensor of zeros has a scale of 1.
  * ONNX's formula; holding 0 makes padding and Relu exact. */
 static void run_dynamic(const struct op_args *args, const struct op_env *env)
@@ -254,9 +265,17 @@ static void run_dynamic(const struct op_args *args, const struct op_env *env)
     const float *x = args->in[0]->data;
     size_t n = shape_elems(&args->in[0]->shape);
     float low = 0.0f, high = 0.0f, *scale = args->out[1]->data;
-    for (size_t i = 0; i < n; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
+    /* Side by side, for vectors; a NaN fails every comparison. */
+    float lows[COLUMNS] = {0}, highs[COLUMNS] = {0};
+    for (size_t i = 0; i + COLUMNS <= n; i += COLUMNS)
+        for (size_t k = 0; k < COLUMNS; k++) {
+            lows[k] = smaller_of(x[i + k], lows[k]);
+            highs[k] = larger_of(x[i + k], highs[k]);
+        }
+    for (size_t k = 0; k < COLUMNS; k++) {
+        const float last = k < n % COLUMNS ? x[n - 1 - k] : 0.0f;
+        low = smaller_of(smaller_of(last, lows[k]), low);
+        high = larger_of(larger_of(last, highs[k]), high);
     }
     *scale = low < high ? (high - low) / 255.0f : 1.0f;
     /* The zero point itself is quantized with a zero point of 0. */
@@ -268,7 +287,8 @@ static void run_dynamic(const struct op_args *args, const struct op_env *env)
                             .x = x,
                             .zero = args->out[2]->data,
                             .scale = scale,
-                            .y = args->out[0]->data};
+                            .y = args->out[0]->data,
+                            .bytes = env->kernels ? &env->kernels->integer.bytes : NULL};
     pith_op_range(env, job.pieces, n < PIECE ? n : PIECE, quantize_range, &job);
 }
 

@@ -9,6 +9,9 @@
  * ONNX Reduce*-18. One operator in the format for nine of ONNX's, because they differ in how an
  * element joins the sum alone. LogSumExp subtracts the maximum first, as softmax does, so that
  * no exponential overflows. */
+#include "core/f64_bits.h"
+#include "kernels/kernels.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
@@ -18,6 +21,7 @@
 
 /* A cache line of f32, and few enough accumulators for registers. */
 #define COLUMNS 16u
+#define WIDE_COLUMNS 1024u /* of which a row of results stays in the first-level cache */
 
 static enum pith_status shape_reduce(const struct op_args *args)
 {
@@ -38,22 +42,30 @@ struct reduce_job {
     const void *x;
     void *y;
     struct axis_walk kept, reduced;
-    size_t row;    /* contiguous reduced elements; 1 when the inner run is kept */
-    size_t inner;  /* contiguous kept elements; 1 when the inner run is reduced */
-    size_t blocks; /* of COLUMNS in inner */
+    size_t row;             /* contiguous reduced elements; 1 when the inner run is kept */
+    size_t inner;           /* contiguous kept elements; 1 when the inner run is reduced */
+    size_t columns, blocks; /* blocks of `columns` in inner */
+    binary_row_fn *join;    /* of rows for Max and Min; NULL: columns in double */
 };
 
 /* ---- f32 --------------------------------------------------------------------------------- */
 
+/* which ? x : m without a jump, so that columns become vectors */
+static inline double choose_f64(bool which, double x, double m)
+{
+    uint64_t mask = 0u - (uint64_t)which;
+    return f64_from_bits((f64_bits(x) & mask) | (f64_bits(m) & ~mask));
+}
+
 /* NaN goes through a maximum, which C's fmax would drop; docs/arithmetic.md promises it. */
 static inline double larger(double m, double x)
 {
-    return x > m || x != x ? x : m;
+    return choose_f64(!(x <= m), x, m);
 }
 
 static inline double smaller(double m, double x)
 {
-    return x < m || x != x ? x : m;
+    return choose_f64(!(x >= m), x, m);
 }
 
 /* The neutral element. Integers have none for Max and Min: they begin with the first element. */
@@ -63,19 +75,33 @@ static double first_value(int32_t kind)
     return kind == REDUCE_MAX ? -inf : kind == REDUCE_MIN ? inf : kind == REDUCE_PROD ? 1.0 : 0.0;
 }
 
+/* The largest element or, of `turn` -1, minus the smallest; a NaN stays one, as above. Side by
+ * side, for vectors. */
+static float extreme(const float *x, size_t n, float turn)
+{
+    float lane[COLUMNS], best = turn * x[0];
+    for (size_t k = 0; k < COLUMNS; k++)
+        lane[k] = best;
+    size_t i = 0;
+    for (; i + COLUMNS <= n; i += COLUMNS)
+        for (size_t k = 0; k < COLUMNS; k++)
+            lane[k] = larger_f32(turn * x[i + k], lane[k]);
+    for (; i < n; i++)
+        best = larger_f32(turn * x[i], best);
+    for (size_t k = 0; k < COLUMNS; k++)
+        best = larger_f32(lane[k], best);
+    return best;
+}
+
 /* acc joined by a row of n elements; `minus` is what LogSumExp subtracts. In double where
  * elements are f32: K products or sums then lose no more than one rounding for K < 2^29. */
 static double join_row(int32_t kind, double acc, const float *x, size_t n, float minus)
 {
     switch ((enum reduce_kind)kind) {
     case REDUCE_MAX:
-        for (size_t i = 0; i < n; i++)
-            acc = larger(acc, (double)x[i]);
-        return acc;
+        return larger(acc, (double)extreme(x, n, 1.0f));
     case REDUCE_MIN:
-        for (size_t i = 0; i < n; i++)
-            acc = smaller(acc, (double)x[i]);
-        return acc;
+        return smaller(acc, (double)-extreme(x, n, -1.0f));
     case REDUCE_PROD:
         for (size_t i = 0; i < n; i++)
             acc *= (double)x[i];
@@ -96,7 +122,7 @@ static double join_row(int32_t kind, double acc, const float *x, size_t n, float
 }
 
 /* Columns are independent, so each loop becomes vectors. */
-#define EACH(value)                                                                                \
+#define EACH_COLUMN(value)                                                                         \
     for (size_t c = 0; c < width; c++)                                                             \
     acc[c] = (value)
 
@@ -107,32 +133,32 @@ static void join_columns(int32_t kind, double *acc, const float *x, size_t width
     float e[COLUMNS];
     switch ((enum reduce_kind)kind) {
     case REDUCE_MAX:
-        EACH(larger(acc[c], (double)x[c]));
+        EACH_COLUMN(larger(acc[c], (double)x[c]));
         break;
     case REDUCE_MIN:
-        EACH(smaller(acc[c], (double)x[c]));
+        EACH_COLUMN(smaller(acc[c], (double)x[c]));
         break;
     case REDUCE_PROD:
-        EACH(acc[c] * (double)x[c]);
+        EACH_COLUMN(acc[c] * (double)x[c]);
         break;
     case REDUCE_L1:
-        EACH(acc[c] + (double)(x[c] < 0.0f ? -x[c] : x[c]));
+        EACH_COLUMN(acc[c] + (double)(x[c] < 0.0f ? -x[c] : x[c]));
         break;
     case REDUCE_L2:
     case REDUCE_SUM_SQUARE:
-        EACH(acc[c] + (double)x[c] * (double)x[c]);
+        EACH_COLUMN(acc[c] + (double)x[c] * (double)x[c]);
         break;
     /* Through f32, with the exp that everything else uses. */
     case REDUCE_LOG_SUM_EXP:
         for (size_t c = 0; c < width; c++)
             e[c] = x[c] - minus[c];
         pith_exp_row_f32(e, 0.0f, e, width);
-        EACH(acc[c] + (double)e[c]);
+        EACH_COLUMN(acc[c] + (double)e[c]);
         break;
     case REDUCE_SUM:
     case REDUCE_LOG_SUM:
     case REDUCE_END:
-        EACH(acc[c] + (double)x[c]);
+        EACH_COLUMN(acc[c] + (double)x[c]);
         break;
     }
 }
@@ -166,6 +192,12 @@ static float finish(int32_t kind, double acc, float max)
 
 static void reduce_f32(const struct reduce_job *j, const float *x, float *y, size_t width)
 {
+    if (j->join) {
+        memcpy(y, x, width * sizeof *y);
+        for (size_t r = 1; r < j->reduced.count; r++)
+            j->join(x + pith_axis_offset(&j->reduced, r), 1, y, 1, y, width);
+        return;
+    }
     double acc[COLUMNS];
     float max[COLUMNS] = {0};
     /* First pass: the maximum of each line. */
@@ -215,8 +247,8 @@ static void reduce_range(void *arg, size_t begin, size_t end)
 {
     const struct reduce_job *j = arg;
     for (size_t item = begin; item < end; item++) {
-        size_t outer = item / j->blocks, first = item % j->blocks * COLUMNS;
-        size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
+        size_t outer = item / j->blocks, first = item % j->blocks * j->columns;
+        size_t width = j->inner - first < j->columns ? j->inner - first : j->columns;
         size_t from = pith_axis_offset(&j->kept, outer) + first, to = outer * j->inner + first;
         if (j->type == PITH_F32)
             reduce_f32(j, (const float *)j->x + from, (float *)j->y + to, width);
@@ -236,8 +268,15 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
     pith_reduced_walks(args, ATTR_REDUCE_KIND_AXES, &job.kept, &job.reduced);
     job.row = pith_walk_pop_row(&job.reduced);
     job.inner = pith_walk_pop_row(&job.kept);
-    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
-    size_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
+    const struct elementwise_rows *rows = pith_row_kernels(env->kernels)->elementwise;
+    job.columns = COLUMNS;
+    if (rows && job.type == PITH_F32 && job.row == 1 &&
+        (job.kind == REDUCE_MAX || job.kind == REDUCE_MIN)) {
+        job.join = rows->binary[job.kind == REDUCE_MAX ? BINARY_MAX : BINARY_MIN];
+        job.columns = WIDE_COLUMNS;
+    }
+    job.blocks = (job.inner + job.columns - 1) / job.columns;
+    size_t width = job.inner < job.columns ? job.inner : job.columns;
     pith_op_range(env, job.kept.count * job.blocks, job.reduced.count * job.row * width,
                   reduce_range, &job);
 }

@@ -49,13 +49,8 @@ static float largest(const float *x, size_t n)
     return m;
 }
 
-/* Softmax of neighbours is a kernel, for it ends every classifier and fills attention. */
-static void softmax_row(const struct softmax_job *j, const float *x, float *y)
+static void log_softmax_row(const struct softmax_job *j, const float *x, float *y)
 {
-    if (!j->is_log) {
-        j->row->softmax(x, y, j->n);
-        return;
-    }
     float max = largest(x, j->n), lane[COLUMNS] = {0};
     for (size_t i = 0; i < j->n; i++)
         /* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
@@ -96,12 +91,17 @@ static void softmax_columns(const struct softmax_job *j, const float *x, float *
 static void softmax_range(void *arg, size_t begin, size_t end)
 {
     const struct softmax_job *j = arg;
+    /* Softmax of neighbours is a kernel, for it ends every classifier and fills attention. */
+    if (j->inner == 1 && !j->is_log) {
+        j->row->softmax(j->x + begin * j->n, j->y + begin * j->n, end - begin, j->n);
+        return;
+    }
     for (size_t item = begin; item < end; item++) {
         size_t first = item % j->blocks * COLUMNS;
         size_t at = item / j->blocks * j->n * j->inner + first;
         size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
         if (j->inner == 1)
-            softmax_row(j, j->x + at, j->y + at);
+            log_softmax_row(j, j->x + at, j->y + at);
         else
             softmax_columns(j, j->x + at, j->y + at, width);
     }

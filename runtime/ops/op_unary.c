@@ -6,8 +6,8 @@
  * One operator in the format for all functions of one input, since they differ in a row function
  * alone. None calls libm: results are the same bits on every machine (docs/arithmetic.md), and
  * microcontrollers link no libm. */
-#include "kernels/ref/rounding_f32.h"
 #include "kernels/ref/elementary_f32.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/kernels.h"
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
@@ -37,41 +37,16 @@ static enum pith_status shape_unary(const struct op_args *args)
     return pith_out_set(args->out[0], type, &args->in[0]->shape);
 }
 
-/* Loops of one expression each, which compilers turn into vectors because choose() has no
- * branch. */
-#define EACH(value)                                                                                \
-    for (size_t i = 0; i < n; i++)                                                                 \
-    y[i] = (value)
-
-/* Three of ONNX's functions are one: scale * (x or alpha * (exp(x / gamma) - 1)). */
-static void elu_kind(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n)
-{
-    if (kind == UNARY_ELU)
-        pith_elu_row_f32(1.0f, alpha, 1.0f, x, y, n);
-    else if (kind == UNARY_SELU)
-        pith_elu_row_f32(gamma, gamma * alpha, 1.0f, x, y, n);
-    else
-        pith_elu_row_f32(1.0f, alpha, alpha, x, y, n);
-}
-
 /* Those that a function makes of a row. */
 static row_f32_fn *row_of(const struct row_kernels *row, int32_t kind)
 {
     switch ((enum unary_kind)kind) {
-    case UNARY_SQRT:
-        return pith_sqrt_row_f32;
-    case UNARY_LOG:
-        return pith_log_row_f32;
     case UNARY_ERF:
         return row->erf;
     case UNARY_GELU:
         return row->gelu;
     case UNARY_GELU_TANH:
         return row->gelu_tanh;
-    case UNARY_MISH:
-        return pith_mish_row_f32;
-    case UNARY_SOFTPLUS:
-        return pith_softplus_row_f32;
     default:
         return NULL;
     }
@@ -98,28 +73,6 @@ static number_f32_fn *number_of(int32_t kind)
     }
 }
 
-static void simple_f32(int32_t kind, float alpha, const float *x, float *y, size_t n)
-{
-    if (kind == UNARY_NEG)
-        EACH(-x[i]);
-    else if (kind == UNARY_ABS)
-        EACH(magnitude_of(x[i]));
-    else if (kind == UNARY_SIGN)
-        EACH(sign_f32(x[i]));
-    else if (kind == UNARY_FLOOR)
-        EACH(floor_f32(x[i]));
-    else if (kind == UNARY_CEIL)
-        EACH(ceil_f32(x[i]));
-    else if (kind == UNARY_ROUND)
-        EACH(round_f32(x[i]));
-    else if (kind == UNARY_RECIPROCAL)
-        EACH(1.0f / x[i]);
-    else if (kind == UNARY_SOFTSIGN)
-        EACH(x[i] / (1.0f + magnitude_of(x[i])));
-    else if (kind == UNARY_THRESHOLDED_RELU)
-        EACH(choose(x[i] <= alpha, 0.0f, x[i]));
-}
-
 /* The kind is tested outside of the loops: one test a run of elements, not one an element. */
 static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
                       const float *x, float *y, size_t n)
@@ -132,10 +85,10 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
         EACH(of_number(x[i]));
     else if (kind == UNARY_EXP)
         row->exp(x, 0.0f, y, n);
-    else if (kind == UNARY_ELU || kind == UNARY_SELU || kind == UNARY_CELU)
-        elu_kind(kind, alpha, gamma, x, y, n);
+    else if (row->elementwise)
+        row->elementwise->unary(kind, alpha, gamma, x, y, n);
     else
-        simple_f32(kind, alpha, x, y, n);
+        unary_rows(kind, alpha, gamma, x, y, n);
 }
 
 /* Unsigned arithmetic, in which negating the smallest integer is defined and gives itself. */

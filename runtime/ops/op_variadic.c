@@ -5,6 +5,7 @@
  *
  * ONNX Max-13, Min-13, Sum-13, Mean-13. The order of operands is the order of the sum, so f32
  * results are the same everywhere. */
+#include "kernels/ref/elementwise_f32.h"
 #include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
@@ -28,25 +29,6 @@ static enum pith_status shape_variadic(const struct op_args *args)
             return st;
     }
     return pith_out_set(args->out[0], type, &s);
-}
-
-/* Both choices are made without a jump, so that rows become vector code. Compilers do not turn a
- * float's conditional into a select where a NaN would make a difference. */
-static inline float choose(bool which, float a, float b)
-{
-    uint32_t mask = 0u - (uint32_t)which;
-    return f32_from_bits((f32_bits(a) & mask) | (f32_bits(b) & ~mask));
-}
-
-/* NaN of either operand; for equal numbers b, which differs from a in the sign of zero alone. */
-static inline float smaller_f32(float a, float b)
-{
-    return choose(a < b, a, choose(a != a, a, b));
-}
-
-static inline float larger_f32(float a, float b)
-{
-    return choose(a > b, a, choose(a != a, a, b));
 }
 
 /* Integers have neither NaN nor -0. */
@@ -80,9 +62,14 @@ static void run_variadic(const struct op_args *args, const struct op_env *env)
         [VARIADIC_SUM] = {[ROW_F32] = sum_f32},
         [VARIADIC_MEAN] = {[ROW_F32] = sum_f32},
     };
+    static const enum binary_kind kinds[] = {[VARIADIC_MIN] = BINARY_MIN,
+                                             [VARIADIC_MAX] = BINARY_MAX,
+                                             [VARIADIC_SUM] = BINARY_ADD,
+                                             [VARIADIC_MEAN] = BINARY_ADD};
     static pith_broadcast_row *const copies[ROW_TYPES] = BROADCAST_ROW_TABLE(first);
     const struct tview *x = args->in[0], *y = args->out[0];
     uint32_t type = row_type_of(x->type), bytes = pith_type_bytes(x->type);
+    const int32_t kind = args->attr[ATTR_KIND];
     /* Where input 0 has the output's shape it is joined straight into y, and nothing is copied. */
     bool whole = pith_shape_equal(&x->shape, &y->shape);
     const void *a = whole ? x->data : y->data;
@@ -93,10 +80,10 @@ static void run_variadic(const struct op_args *args, const struct op_env *env)
     }
     for (uint32_t i = 1; i < args->n_in; i++, a = y->data) {
         struct broadcast bc = pith_broadcast_plan(&y->shape, &args->in[i]->shape);
-        pith_broadcast_run(&bc, env, rows[args->attr[ATTR_KIND]][type], a, args->in[i]->data,
-                           y->data, bytes);
+        pith_broadcast_run(&bc, env, pith_binary_row(env, kinds[kind], rows[kind], x->type), a,
+                           args->in[i]->data, y->data, bytes);
     }
-    if (args->attr[ATTR_KIND] == VARIADIC_MEAN) {
+    if (kind == VARIADIC_MEAN) {
         struct divide_job job = {y->data, (float)args->n_in};
         pith_op_range(env, shape_elems(&y->shape), 1, divide_range, &job);
     }

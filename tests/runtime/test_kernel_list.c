@@ -30,13 +30,13 @@ static struct pith_kernels table_of(uint32_t features)
         bool runs = needs == 0;                                                                    \
         for (size_t l = 0; l < N_LEVELS; l++) {                                                    \
             struct pith_kernels k = table_of(levels[l]);                                           \
-            if (k.member == (function)) {                                                          \
+            if (k.member == &(function)) {                                                         \
                 assert_int_equal(needs & ~levels[l], 0);                                           \
                 runs = true;                                                                       \
             }                                                                                      \
         }                                                                                          \
         struct pith_kernels reference = table_of(0);                                               \
-        if (!runs || (reference.member == (function)) != (needs == 0))                             \
+        if (!runs || (reference.member == &(function)) != (needs == 0))                            \
             fail_msg("%s is not what its features run", #function);                                \
     } while (0);
 #define CHECK_SPARSE(member, type, name, features) CHECK(sparse.member, name, features)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/ref/activate.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/integer_element.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
@@ -60,18 +61,18 @@ static void minus_exp(const struct row_kernels *k, const float *x, float *y, siz
 static bool call(const struct row_kernels *k, int i, const float *x, float *y, size_t n)
 {
     row_f32_fn *const rows[] = {k->tanh,      k->sigmoid, k->erf,  k->gelu,
-                                k->gelu_tanh, k->softmax, k->relu, k->swish};
-    if (i < 8)
+                                k->gelu_tanh, k->relu,    k->swish};
+    if (i < 7)
         rows[i](x, y, n);
-    else if (i == 8)
+    else if (i == 7)
         minus_exp(k, x, y, n);
-    return i < 9;
+    return i < 8;
 }
 
 static void test_rows(void **state)
 {
-    static const char *const names[] = {"tanh",    "sigmoid", "erf",   "gelu", "gelu tanh",
-                                        "softmax", "relu",    "swish", "exp"};
+    static const char *const names[] = {"tanh",      "sigmoid", "erf",   "gelu",
+                                        "gelu tanh", "relu",    "swish", "exp"};
     struct pith_kernels ref, k;
     uint64_t seed = 1;
     (void)state;
@@ -91,6 +92,120 @@ static void test_rows(void **state)
             }
             guard_free(&in);
             guard_free(&out);
+        }
+}
+
+/* Rows of every length that are computed side by side, and longer ones, are what each is alone: in
+ * place, too. */
+static void test_softmax(void **state)
+{
+    struct pith_kernels ref, k;
+    uint64_t seed = 6;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t n = 1; n < 70; n++)
+        for (size_t rows = 1; rows < 40; rows += 6) {
+            struct guarded in = guard_new(rows * n * sizeof(float), 1);
+            float *x = in.data, want[70 * 40], y[70 * 40];
+            fill(x, rows * n, &seed);
+            for (size_t r = 0; r < rows; r++)
+                ref.row.softmax(x + r * n, want + r * n, 1, n);
+            ref.row.softmax(x, y, rows, n);
+            same_bits(want, y, rows * n, "softmax of rows");
+            for (size_t level = 0; level < N_LEVELS; level++)
+                if (level_table(level, &k)) {
+                    k.row.softmax(x, y, rows, n);
+                    same_bits(want, y, rows * n, "softmax");
+                    memcpy(y, x, rows * n * sizeof *y);
+                    k.row.softmax(y, y, rows, n);
+                    same_bits(want, y, rows * n, "softmax in place");
+                }
+            guard_free(&in);
+        }
+}
+
+static void by_hand(enum binary_kind kind, float a, float b, float *y, uint8_t *byte)
+{
+    const float nan_first = a != a ? a : b;
+    *byte = kind == BINARY_EQUAL       ? a == b
+            : kind == BINARY_NOT_EQUAL ? a != b
+            : kind == BINARY_LESS      ? a < b
+                                       : a <= b;
+    *y = kind == BINARY_ADD     ? a + b
+         : kind == BINARY_SUB   ? a - b
+         : kind == BINARY_MUL   ? a * b
+         : kind == BINARY_DIV   ? a / b
+         : kind == BINARY_PRELU ? (a < 0 ? a * b : a)
+         : kind == BINARY_MIN   ? (a < b ? a : nan_first)
+                                : (a > b ? a : nan_first);
+}
+
+/* Every kind at every way of steps, and the result over either operand. */
+static void test_binary(void **state)
+{
+    struct pith_kernels k;
+    uint64_t seed = 7;
+    (void)state;
+    for (size_t level = 0; level < N_LEVELS; level++)
+        for (size_t n = 1; level_table(level, &k) && k.row.elementwise && n < 90; n++)
+            for (int kind = 0; kind < 4 * BINARY_KINDS; kind++) {
+                const enum binary_kind of = (enum binary_kind)(kind / 4);
+                const bool compares = of >= BINARY_EQUAL;
+                size_t sa = kind & 1, sb = kind >> 1 & 1, bytes = compares ? 1 : sizeof(float);
+                struct guarded in[2] = {guard_new((sa ? n : 1) * sizeof(float), 1),
+                                        guard_new((sb ? n : 1) * sizeof(float), 1)};
+                struct guarded out = guard_new(n * bytes, 1);
+                float *a = in[0].data, *b = in[1].data, want[90];
+                uint8_t wanted[90];
+                fill(a, sa ? n : 1, &seed);
+                fill(b, sb ? n : 1, &seed);
+                for (size_t i = 0; i < n; i++)
+                    by_hand(of, a[i * sa], b[i * sb], &want[i], &wanted[i]);
+                binary_row_fn *row = k.row.elementwise->binary[of];
+                row(a, sa, b, sb, out.data, n);
+                if (compares)
+                    assert_memory_equal(wanted, out.data, n);
+                else
+                    same_bits(want, out.data, n, "binary");
+                if (!compares && sa + sb) {
+                    row(a, sa, b, sb, sa ? a : b, n);
+                    same_bits(want, sa ? a : b, n, "binary in place");
+                }
+                guard_free(&in[0]);
+                guard_free(&in[1]);
+                guard_free(&out);
+            }
+}
+
+/* Activations and functions of one number, in place too. */
+static void test_elementwise(void **state)
+{
+    static const enum act_kind acts[] = {ACT_LEAKY, ACT_HARD_SIGMOID, ACT_HARD_SWISH};
+    struct pith_kernels k;
+    uint64_t seed = 8;
+    (void)state;
+    for (size_t level = 0; level < N_LEVELS; level++)
+        for (size_t n = 1; level_table(level, &k) && k.row.elementwise && n < 90; n++) {
+            struct guarded in = guard_new(n * sizeof(float), 1);
+            float *x = in.data, y[90], want[90];
+            for (int kind = 0; kind < UNARY_NOT + 3; kind++) {
+                fill(x, n, &seed);
+                if (kind < UNARY_NOT) {
+                    memcpy(want, x, n * sizeof *x); /* kinds of other kernels do nothing */
+                    memcpy(y, x, n * sizeof *x);
+                    unary_rows(kind, 0.75f, 1.5f, x, want, n);
+                    k.row.elementwise->unary(kind, 0.75f, 1.5f, x, y, n);
+                } else {
+                    pith_activate_row(acts[kind - UNARY_NOT], 0.2f, 0.5f, x, want, n);
+                    pith_activate_by(&k.row, acts[kind - UNARY_NOT], 0.2f, 0.5f, x, y, n);
+                }
+                same_bits(want, y, n, "of one number");
+                if (kind >= UNARY_NOT) {
+                    k.row.elementwise->act(acts[kind - UNARY_NOT], 0.2f, 0.5f, x, x, n);
+                    same_bits(want, x, n, "activation in place");
+                }
+            }
+            guard_free(&in);
         }
 }
 
@@ -171,7 +286,7 @@ static void test_softmax_columns(void **state)
             float column[40], expected[40];
             for (size_t r = 0; r < n; r++)
                 column[r] = x[r * ld + c];
-            ref.row.softmax(column, expected, n);
+            ref.row.softmax(column, expected, 1, n);
             for (size_t r = 0; r < n; r++) {
                 float share = want[r * ld + c] * inverse[c];
                 assert_true((isnan(share) && isnan(expected[r])) ||
@@ -247,11 +362,10 @@ static void test_pack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_where),
-        cmocka_unit_test(test_softmax_columns),
+        cmocka_unit_test(test_rows),        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_where),       cmocka_unit_test(test_softmax_columns),
         cmocka_unit_test(test_pack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,7 @@ static const struct {
     {"row", "layer_norm", trial_layer_norm},
     {"row", "softmax_columns", trial_softmax_columns},
     {"row", "where", trial_where},
+    {"row", "elementwise", trial_elementwise},
     {"integer", "gemm_i8", trial_gemm_i8},
     {"integer", "gemm_grid", trial_gemm_grid},
     {"integer", "gemm_slots", trial_gemm_slots},

@@ -39,7 +39,28 @@ TRIAL_ROW(swish)
 TRIAL_ROW(erf)
 TRIAL_ROW(gelu)
 TRIAL_ROW(gelu_tanh)
-TRIAL_ROW(softmax)
+
+static void trial_softmax(struct trial *t)
+{
+    uint32_t n = size(t, 1, 80, 10), rows = size(t, 1, 40, 400);
+    float *x = reals(t, (size_t)rows * n), *y = take(t, (size_t)rows * n * sizeof *y);
+    CALL(t, (double)rows * n, row_of_features(t).softmax(x, y, rows, n));
+    leaves_bytes(t, y, (size_t)rows * n * sizeof *y);
+}
+
+/* The reference of the table is the operators' own loops, of which this is one. */
+static void trial_elementwise(struct trial *t)
+{
+    const struct elementwise_rows *rows = row_of_features(t).elementwise;
+    uint32_t n = size(t, 1, 300, NETWORK_ROW);
+    float *a = reals(t, n), *b = reals(t, n), *y = take(t, n * sizeof *y);
+    if (rows)
+        CALL(t, n, rows->binary[BINARY_MAX](a, 1, b, 1, y, n));
+    else
+        for (uint32_t i = 0; i < n; i++)
+            y[i] = a[i] > b[i] ? a[i] : b[i];
+    leaves_bytes(t, y, n * sizeof *y);
+}
 
 static void trial_clip(struct trial *t)
 {

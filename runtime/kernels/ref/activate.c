@@ -6,31 +6,8 @@
 #include "kernels/ref/activate.h"
 #include "core/bytes.h"
 #include "kernels/ref/elementary_f32.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/math_f32.h"
-
-/* Written as two comparisons and not as min and max, so that a NaN, for which both fail, passes
- * through. */
-static inline float clip(float lo, float hi, float x)
-{
-    x = x < lo ? lo : x;
-    return x > hi ? hi : x;
-}
-
-static inline float leaky(float slope, float x)
-{
-    return x < 0.0f ? slope * x : x;
-}
-
-static inline float hard_sigmoid(float alpha, float beta, float x)
-{
-    return clip(0.0f, 1.0f, alpha * x + beta);
-}
-
-/* 1/6 rounded to f32, as ONNX's HardSwish has it. */
-static inline float hard_swish(float x)
-{
-    return x * hard_sigmoid(1.0f / 6.0f, 0.5f, x);
-}
 
 float pith_activate(enum act_kind act, float a, float b, float x)
 {
@@ -40,10 +17,6 @@ float pith_activate(enum act_kind act, float a, float b, float x)
 }
 
 /* The choice stands outside of the loop, which then has no jump. */
-#define EACH(value)                                                                                \
-    for (size_t i = 0; i < n; i++)                                                                 \
-    y[i] = (value)
-
 void pith_activate_row(enum act_kind act, float a, float b, const float *x, float *y, size_t n)
 {
     switch (act) {
@@ -56,10 +29,10 @@ void pith_activate_row(enum act_kind act, float a, float b, const float *x, floa
                     */
         a = act == ACT_RELU ? 0.0f : a;
         b = act == ACT_RELU ? f32_from_bits(0x7f800000u) : b; /* infinity */
-        EACH(clip(a, b, x[i]));
+        EACH(clip_f32(a, b, x[i]));
         break;
     case ACT_LEAKY:
-        EACH(leaky(a, x[i]));
+        EACH(prelu_f32(x[i], a));
         break;
     case ACT_SIGMOID:
         pith_sigmoid_row_f32(x, y, n);
@@ -68,10 +41,10 @@ void pith_activate_row(enum act_kind act, float a, float b, const float *x, floa
         pith_tanh_row_f32(x, y, n);
         break;
     case ACT_HARD_SIGMOID:
-        EACH(hard_sigmoid(a, b, x[i]));
+        EACH(hard_sigmoid_f32(a, b, x[i]));
         break;
     case ACT_HARD_SWISH:
-        EACH(hard_swish(x[i]));
+        EACH(hard_swish_f32(x[i]));
         break;
     case ACT_SWISH:
         pith_swish_row_f32(x, y, n);

@@ -6,7 +6,7 @@
  * one rounding to float is all that is lost.
  * Rows have no jumps, so compilers make vector code of them. */
 #include "kernels/ref/elementary_f32.h"
-#include "kernels/ref/activation_f32.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/math_f32.h"
 
 #define QUIET_NAN f32_from_bits(0x7fc00000u)
@@ -149,79 +149,17 @@ float pith_power_f32(float x, float y)
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-/* Where a machine has a square root it is correctly rounded too, so the bits are the same. The
- * branch is decided by the compiler, not at run time. */
-static inline float sqrt_f32(float x)
-{
-#if defined(__SSE2__) || defined(__aarch64__)
-    return choose(x < 0.0f, QUIET_NAN, __builtin_sqrtf(x));
-#else
-    return pith_sqrt_f32(x);
-#endif
-}
-
 void pith_sqrt_row_f32(const float *x, float *y, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = sqrt_f32(x[i]);
-}
-
-void pith_log_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = log_f32(x[i]);
-}
-
-/* log(1 + t) = 2 atanh(s), s = t / (2 + t) <= 1/3, by its series; s^17/17 < 2^-31 of it is left
- * out. */
-static inline float softplus_f32(float x)
-{
-    float t = exp_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
-    float s = t / (2.0f + t), z = s * s, p = 1.0f / 17;
-    p = p * z + 1.0f / 15;
-    p = p * z + 1.0f / 13;
-    p = p * z + 1.0f / 11;
-    p = p * z + 1.0f / 9;
-    p = p * z + 1.0f / 7;
-    p = p * z + 1.0f / 5;
-    p = p * z + 1.0f / 3;
-    return choose(x < 0.0f, 0.0f, x) + 2.0f * (s + s * (p * z));
+    EACH(sqrt_f32(x[i]));
 }
 
 void pith_softplus_row_f32(const float *x, float *y, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = softplus_f32(x[i]);
-}
-
-/* tanh(log(1 + e)) = w / (w + 2), w = e (e + 2), e = exp(x). Above 20 it is 1; below -105, where
- * exp is 0, x is bounded so that minus infinity gives 0. */
-static inline float mish_f32(float x)
-{
-    float e = exp_f32(choose(x > 20.0f, 20.0f, x)), w = e * (e + 2.0f);
-    return choose(x < -105.0f, -105.0f, x) * (w / (w + 2.0f));
-}
-
-void pith_mish_row_f32(const float *x, float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = mish_f32(x[i]);
-}
-
-/* exp(x) - 1 for x <= 0: as exp_f32, but the 1 of exp(r) = 1 + p joins 2^n - 1, which is exact
- * for -24 <= n, so that small x lose nothing. p * scale is added last, where it is small against
- * scale - 1. */
-static inline float exp_minus_1(float x)
-{
-    x = choose(x < -17.0f, -17.0f, x); /* exp(-17) < 2^-24: the result is -1 */
-    float shifted, p = exp_parts(x, &shifted), scale = power_of_two(unshifted(shifted));
-    return p * scale + (scale - 1.0f);
+    EACH(softplus_f32(x[i]));
 }
 
 void pith_elu_row_f32(float above, float below, float width, const float *x, float *y, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        float negative = choose(x[i] > 0.0f, 0.0f, x[i]) / width;
-        y[i] = choose(x[i] > 0.0f, above * x[i], below * exp_minus_1(negative));
-    }
+    elu_rows(above, below, width, x, y, n);
 }

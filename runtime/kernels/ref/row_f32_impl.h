@@ -175,10 +175,52 @@ static float sum_of_squares(const float *x, float minus, size_t n)
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-void ROW(pith_softmax_row_f32)(const float *x, float *y, size_t n)
+#ifndef __OPTIMIZE_SIZE__
+#define SHORT_ROW 32u /* twice LANES at most */
+
+/* LANES rows of few elements side by side, in the order of one row: lanes k and k + LANES, then the
+ * tree of fold_sum. One row alone fills few lanes and waits for its maximum and its sum. */
+static void softmax_short_rows(const float *x, float *y, size_t n)
 {
-    in_blocks(exp_blocks, x, max_of(x, n), y, n);
-    in_blocks(over_blocks, y, sum_of(y, n), y, n);
+    float v[SHORT_ROW][LANES], sum[LANES][LANES] = {{0}}, max[LANES];
+    for (size_t c = 0; c < LANES; c++)
+        for (size_t r = 0; r < n; r++)
+            v[r][c] = x[c * n + r];
+    memcpy(max, v[0], sizeof max);
+    for (size_t r = 1; r < n; r++)
+        for (size_t c = 0; c < LANES; c++)
+            max[c] = larger(v[r][c], max[c]);
+    for (size_t r = 0; r < n; r++) {
+        for (size_t c = 0; c < LANES; c++)
+            v[r][c] = exp_bounded_f32(v[r][c] - max[c]);
+        exp_lanes(v[r]);
+        for (size_t c = 0; c < LANES; c++)
+            sum[r % LANES][c] += v[r][c];
+    }
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            for (size_t c = 0; c < LANES; c++)
+                sum[k][c] += sum[k + half][c];
+    for (size_t r = 0; r < n; r++)
+        for (size_t c = 0; c < LANES; c++)
+            v[r][c] /= sum[0][c];
+    for (size_t c = 0; c < LANES; c++)
+        for (size_t r = 0; r < n; r++)
+            y[c * n + r] = v[r][c];
+}
+
+#endif
+
+void ROW(pith_softmax_rows_f32)(const float *x, float *y, size_t rows, size_t n)
+{
+#ifdef SHORT_ROW
+    for (; n <= SHORT_ROW && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES * n)
+        softmax_short_rows(x, y, n);
+#endif
+    for (; rows > 0; rows--, x += n, y += n) {
+        in_blocks(exp_blocks, x, max_of(x, n), y, n);
+        in_blocks(over_blocks, y, sum_of(y, n), y, n);
+    }
 }
 
 #ifndef OWN_GROUPS

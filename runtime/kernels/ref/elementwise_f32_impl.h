@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* elementwise_f32_impl.h - template of struct elementwise_rows (kernel_row.h). Parameter:
+ * ROW(name), the name with the level's suffix. */
+#include "kernels/kernel_row.h"
+#include "kernels/ref/elementwise_f32.h"
+
+#define LANES 16u
+
+/* A fixed operand becomes a row of LANES equal elements that is read again: one loop serves every
+ * broadcast. The local result lets y be an operand. */
+#define BINARY(name, T, value)                                                                     \
+    static void name##_row(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py, \
+                           size_t n)                                                               \
+    {                                                                                              \
+        float fixed[2][LANES];                                                                     \
+        T *y = py, v[LANES];                                                                       \
+        for (size_t i = 0; i < LANES; i++) {                                                       \
+            fixed[0][i] = *(const float *)pa;                                                      \
+            fixed[1][i] = *(const float *)pb;                                                      \
+        }                                                                                          \
+        const float *a = a_step ? pa : fixed[0], *b = b_step ? pb : fixed[1];                      \
+        for (; n >= LANES; n -= LANES, a += LANES * a_step, b += LANES * b_step, y += LANES) {     \
+            for (size_t i = 0; i < LANES; i++)                                                     \
+                v[i] = (T)(value);                                                                 \
+            memcpy(y, v, sizeof v);                                                                \
+        }                                                                                          \
+        EACH((T)(value));                                                                          \
+    }
+
+BINARY(add, float, a[i] + b[i])
+BINARY(sub, float, a[i] - b[i])
+BINARY(mul, float, a[i] * b[i])
+BINARY(div, float, a[i] / b[i])
+BINARY(prelu, float, prelu_f32(a[i], b[i]))
+BINARY(min, float, smaller_f32(a[i], b[i]))
+BINARY(max, float, larger_f32(a[i], b[i]))
+BINARY(equal, uint8_t, a[i] == b[i])
+BINARY(not_equal, uint8_t, a[i] != b[i])
+BINARY(less, uint8_t, a[i] < b[i])
+BINARY(less_equal, uint8_t, a[i] <= b[i])
+
+/* Loops of known length are vector code and nothing else. What is left of a row is copied out and
+ * back. */
+#define BLOCK 64u
+
+static void act_row(enum act_kind act, float a, float b, const float *x, float *y, size_t rest)
+{
+    for (size_t n = BLOCK; rest > 0; rest -= rest < n ? rest : n, x += n, y += n) {
+        float in[BLOCK] = {0}, out[BLOCK];
+        const size_t bytes = (rest < n ? rest : n) * sizeof *in;
+        memcpy(in, x, bytes);
+        if (act == ACT_LEAKY)
+            for (size_t i = 0; i < BLOCK; i++)
+                out[i] = prelu_f32(in[i], a);
+        else if (act == ACT_HARD_SIGMOID)
+            for (size_t i = 0; i < BLOCK; i++)
+                out[i] = hard_sigmoid_f32(a, b, in[i]);
+        else
+            for (size_t i = 0; i < BLOCK; i++)
+                out[i] = hard_swish_f32(in[i]);
+        memcpy(y, out, bytes);
+    }
+}
+
+static void unary_row(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t rest)
+{
+    for (; rest >= BLOCK; rest -= BLOCK, x += BLOCK, y += BLOCK)
+        unary_rows(kind, alpha, gamma, x, y, BLOCK);
+    if (rest > 0) {
+        float last[BLOCK] = {0};
+        memcpy(last, x, rest * sizeof *last);
+        unary_rows(kind, alpha, gamma, last, last, BLOCK);
+        memcpy(y, last, rest * sizeof *last);
+    }
+}
+
+const struct elementwise_rows ROW(pith_elementwise_f32) = {
+    {add_row, sub_row, mul_row, div_row, prelu_row, min_row, max_row, equal_row, not_equal_row,
+     less_row, less_equal_row},
+    act_row,
+    unary_row,
+};
