@@ -17,8 +17,8 @@ static const struct panels levels[] = {
     {PITH_CPU_AVXVNNI, .nr = 8, .k_step = 4, .block = 32, .group = 4},
     {PITH_CPU_VNNI, .nr = 16, .k_step = 4, .block = 32, .group = 4, .words_nr = 16},
 #elif defined __aarch64__
-    {PITH_CPU_NEON, .nr = 8, .k_step = 1, .block = 8, .group = 1, .wide = true},
-    {PITH_CPU_DOTPROD, .nr = 8, .k_step = 4, .block = 16, .group = 4, .middle = 128},
+    {PITH_CPU_NEON, .nr = 8, .k_step = 16, .block = 16, .group = 1, .middle = 128},
+    {PITH_CPU_DOTPROD, .nr = 8, .k_step = 4, .block = 16, .group = 1, .middle = 128},
 #endif
 };
 

@@ -1,45 +1,88 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8_dotprod.c - see gemm_i8_impl.h: SDOT adds 4 products of i8 to 32 bits at once. It has no
- * form for u8 by i8, so x becomes x - 128 in registers (kernel_integer.h: middle). */
-#include "kernels/arm/simd_i32_neon.h"
-
-#define ISA(name) name##_dotprod
-/* Two registers a vector, so that panels have eight outputs as on other levels. */
-#define LANES 8u
+/* gemm_i8_dotprod.c - gemm_i8 (kernel_integer.h) with SDOT, which adds four products of i8 to 32
+ * bits. It has no form for u8 by i8, so x becomes x - 128 in registers. A load of 16 bytes of x
+ * serves four steps, each by a lane of it. */
+#define ROWS 4u
 #define VECS 2u
-#define ROWS 6u
-#define VALUES_INLINE 1
-typedef int32x4x2_t ivec;
+#include "kernels/arm/gemm_tiles.h"
 
-static inline ivec ivec_load(const void *p)
+#define STEP 4u
+
+/* The lane is a number of the instruction. */
+static inline int32x4_t dot_lane(int32x4_t sum, int8x16_t w, int8x16_t x, const uint32_t lane)
 {
-    return load_sums(p);
+    switch (lane) {
+    case 0:
+        return vdotq_laneq_s32(sum, w, x, 0);
+    case 1:
+        return vdotq_laneq_s32(sum, w, x, 1);
+    case 2:
+        return vdotq_laneq_s32(sum, w, x, 2);
+    default:
+        return vdotq_laneq_s32(sum, w, x, 3);
+    }
 }
 
-/* The sign bit turned is a subtraction of 128. */
-static inline ivec ivec_repeat(const uint8_t *p)
+/* One step, lane `lane` of x, for all pixels and panels. */
+static inline __attribute__((always_inline)) void
+add_step(int32x4x2_t sum[ROWS][VECS], const int8x16_t x[ROWS], const uint8_t *w, size_t panel_bytes,
+         const uint32_t rows, const uint32_t vecs, const uint32_t lane)
 {
-    int32x4_t four = vdupq_n_s32((int32_t)load_le32(p));
-    four = veorq_s32(four, vreinterpretq_s32_u8(vdupq_n_u8(0x80)));
-    return (ivec){{four, four}};
-}
-
-static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
-{
-    int8x16_t four = vreinterpretq_s8_s32(x.val[0]);
-    return (ivec){{vdotq_s32(acc.val[0], vreinterpretq_s8_s32(w.val[0]), four),
-                   vdotq_s32(acc.val[1], vreinterpretq_s8_s32(w.val[1]), four)}};
-}
-
-/* Outputs are stored panel by panel; the last one partly. */
-static inline __attribute__((always_inline)) void store_values(uint8_t *y, const ivec *acc,
-                                                               const uint32_t vecs, uint32_t n,
-                                                               const struct requantize *to,
-                                                               uint32_t first)
-{
+    int8x16_t wv[VECS][2];
 #pragma GCC unroll 2
-    for (uint32_t v = 0; v < vecs; v++, y += LANES, n -= LANES)
-        store_some(y, values_of(acc[v], to, first + v * (size_t)LANES), n < LANES ? n : LANES);
+    for (uint32_t v = 0; v < vecs; v++) {
+        wv[v][0] = vld1q_s8((const int8_t *)w + v * panel_bytes);
+        wv[v][1] = vld1q_s8((const int8_t *)w + v * panel_bytes + 16);
+    }
+#pragma GCC unroll 4
+    for (uint32_t r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (uint32_t v = 0; v < vecs; v++) {
+            sum[r][v].val[0] = dot_lane(sum[r][v].val[0], wv[v][0], x[r], lane);
+            sum[r][v].val[1] = dot_lane(sum[r][v].val[1], wv[v][1], x[r], lane);
+        }
 }
 
-#include "kernels/ref/gemm_i8_impl.h"
+static inline __attribute__((always_inline)) void
+sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8_t *w,
+        const int32_t *offset, const uint32_t rows, const uint32_t vecs, const bool pairs,
+        int32x4x2_t sum[ROWS][VECS])
+{
+    const size_t panel_bytes = job->panel_bytes;
+    int8x16_t xv[ROWS];
+    (void)pairs;
+#pragma GCC unroll 4
+    for (uint32_t r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (uint32_t v = 0; v < vecs; v++)
+            sum[r][v] = load_sums(offset + v * LANES);
+    for (uint32_t s = 0; s < job->segments; s++) {
+        size_t at = job->segment[s];
+        const size_t end = at + job->steps * (size_t)STEP;
+        for (; end - at >= 4 * STEP; at += 4 * STEP, w += 4 * LANES * STEP) {
+#pragma GCC unroll 4
+            for (uint32_t r = 0; r < rows; r++)
+                xv[r] = less_128(vld1q_u8(x[r] + at));
+#pragma GCC unroll 4
+            for (uint32_t k = 0; k < 4; k++) {
+                add_step(sum, xv, w + k * LANES * STEP, panel_bytes, rows, vecs, k);
+                LOADS_IN_ORDER();
+            }
+        }
+        for (; at < end; at += STEP, w += LANES * STEP) {
+#pragma GCC unroll 4
+            for (uint32_t r = 0; r < rows; r++)
+                xv[r] = less_128(vreinterpretq_u8_u32(vdupq_n_u32(load_le32(x[r] + at))));
+            add_step(sum, xv, w, panel_bytes, rows, vecs, 0);
+        }
+    }
+}
+
+void pith_gemm_i8_dotprod(const struct gemm_i8_job *job)
+{
+    uint32_t first = 0;
+    for (; first + LANES < job->n; first += VECS * LANES)
+        columns(job, first, VECS, false);
+    if (first < job->n)
+        columns(job, first, 1, false);
+}

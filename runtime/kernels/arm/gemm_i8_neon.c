@@ -1,113 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8_neon.c - gemm_i8 and depthwise_i8 (kernel_integer.h) with the base instructions of
- * AArch64: x and w as i16, whose products are added to 32 bits; nothing saturates. Tiles of ROWS
- * pixels by VECS panels of 8 outputs stay in registers. */
-#include "kernels/arm/simd_i32_neon.h"
+/* gemm_i8_neon.c - gemm_i8 (kernel_integer.h) with the base instructions of AArch64: a step is 16
+ * neighbours of x by 16 of each output's weights. Products of i8 by i8 fill 16 bits; where no
+ * weight is -128 two of them are added there, then neighbours to 32 bits. A register has four sums
+ * of one output, which come together at the end. */
+#define ROWS 2u
+#define VECS 1u
+#include "kernels/arm/gemm_tiles.h"
 
-/* Eight outputs a panel; four pixels by two panels are 16 registers of sums of 32. */
-#define LANES 8u
-#define VECS 2u
-#define ROWS 4u
+#define STEP 16u
 
-/* n outputs of a panel, from output `at` of `to` on. Sums are stored as they are without
- * requantization. */
-static void store(uint8_t *y, int32x4x2_t s, uint32_t n, const struct requantize *to, uint32_t at)
+static inline int32x4_t add_step(int32x4_t sum, int8x16_t x, int8x16_t w, const bool pairs)
 {
-    int32_t sum[LANES];
-    if (to->factor) {
-        store_some(y, values_of(s, to, at), n);
-        return;
-    }
-    vst1q_s32(sum, s.val[0]);
-    vst1q_s32(sum + 4, s.val[1]);
-    memcpy(y, sum, n * sizeof *sum);
+    const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(w));
+    if (pairs)
+        return vpadalq_s16(sum, vmlal_high_s8(low, x, w));
+    return vpadalq_s16(vpadalq_s16(sum, low), vmull_high_s8(x, w));
 }
 
-/* vmlal: 16 by 16 bits added to 32; |x w| <= 2^15, so no sum of K <= 2^16 wraps. */
-static inline int32x4x2_t add_products(int32x4x2_t s, int16x8_t w, int16x8_t x)
+static inline __attribute__((always_inline)) void
+sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8_t *w,
+        const int32_t *offset, const uint32_t rows, const uint32_t vecs, const bool pairs,
+        int32x4x2_t sum[ROWS][VECS])
 {
-    return (int32x4x2_t){
-        {vmlal_s16(s.val[0], vget_low_s16(w), vget_low_s16(x)), vmlal_high_s16(s.val[1], w, x)}};
-}
-
-/* x is repeated by a load, which costs no more than one without. */
-static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
-                                                       uint32_t first, const uint32_t rows,
-                                                       const uint32_t vecs)
-{
-    int32x4x2_t acc[ROWS][VECS];
-    const uint8_t *w = job->w + first / LANES * job->panel_bytes;
-#pragma GCC unroll 4
+    int32x4_t acc[ROWS][LANES];
+    (void)vecs;
+#pragma GCC unroll 2
     for (uint32_t r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (uint32_t v = 0; v < vecs; v++)
-            acc[r][v] = load_sums(job->to.offset + first + v * LANES);
+#pragma GCC unroll 8
+        for (uint32_t o = 0; o < LANES; o++)
+            acc[r][o] = vdupq_n_s32(0);
     for (uint32_t s = 0; s < job->segments; s++) {
-        size_t at = job->segment[s], end = at + job->steps * sizeof(int16_t);
-        for (; at < end; at += sizeof(int16_t), w += LANES * sizeof(int16_t)) {
-            int16x8_t wv[VECS];
+        size_t at = job->segment[s], end = at + job->steps * (size_t)STEP;
+        for (; at < end; at += STEP, w += LANES * STEP) {
+            int8x16_t xv[ROWS];
 #pragma GCC unroll 2
-            for (uint32_t v = 0; v < vecs; v++)
-                wv[v] = vld1q_s16((const int16_t *)(const void *)(w + v * job->panel_bytes));
-#pragma GCC unroll 4
-            for (uint32_t r = 0; r < rows; r++) {
-                int16x8_t x = vld1q_dup_s16((const int16_t *)(const void *)(job->x[i + r] + at));
+            for (uint32_t r = 0; r < rows; r++)
+                xv[r] = less_128(vld1q_u8(x[r] + at));
+#pragma GCC unroll 8
+            for (uint32_t o = 0; o < LANES; o++) {
+                const int8x16_t wv = vld1q_s8((const int8_t *)w + o * STEP);
 #pragma GCC unroll 2
-                for (uint32_t v = 0; v < vecs; v++)
-                    acc[r][v] = add_products(acc[r][v], wv[v], x);
+                for (uint32_t r = 0; r < rows; r++)
+                    acc[r][o] = add_step(acc[r][o], xv[r], wv, pairs);
+                if (o % 2)
+                    LOADS_IN_ORDER();
             }
         }
     }
-    size_t bytes = job->to.factor ? 1 : sizeof(int32_t);
-#pragma GCC unroll 4
+#pragma GCC unroll 2
     for (uint32_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
-        for (uint32_t v = 0; v < vecs; v++) {
-            uint32_t at = first + v * LANES, left = job->n - at;
-            store(job->y + (i + r) * job->y_step + at * bytes, acc[r][v],
-                  left < LANES ? left : LANES, &job->to, at);
+        for (uint32_t h = 0; h < 2; h++) {
+            const int32x4_t *a = acc[r] + 4 * h;
+            const int32x4_t all = vpaddq_s32(vpaddq_s32(a[0], a[1]), vpaddq_s32(a[2], a[3]));
+            sum[r][0].val[h] = vaddq_s32(all, vld1q_s32(offset + 4 * h));
         }
 }
 
-/* Rows that are left over run alone. */
-static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
-                                                          uint32_t first, const uint32_t vecs)
-{
-    uint32_t i = 0;
-    for (; i + ROWS <= job->m; i += ROWS)
-        tile(job, i, first, ROWS, vecs);
-    for (; i < job->m; i++)
-        tile(job, i, first, 1, vecs);
-}
-
+/* Few pixels do not pay for a look at the weights. */
 void pith_gemm_i8_neon(const struct gemm_i8_job *job)
 {
-    uint32_t first = 0;
-    for (; first + LANES < job->n; first += VECS * LANES)
-        columns(job, first, VECS);
-    if (first < job->n)
-        columns(job, first, 1);
-}
-
-/* One pixel at a time: depthwise layers of these machines wait for memory. */
-void pith_depthwise_i8_neon(const struct depthwise_i8_job *job)
-{
-    uint32_t n = job->channels < LANES ? job->channels : LANES;
-    for (uint32_t b = 0; b < depthwise_blocks(LANES, job->channels); b++) {
-        uint32_t c = depthwise_begin(LANES, job->channels, b), at = b * LANES;
-        const int16_t *block = (const int16_t *)(const void *)job->w + (size_t)at * job->groups;
-        for (uint32_t i = 0; i < job->m; i++) {
-            int32x4x2_t s = load_sums(job->to.offset + at);
-            for (uint32_t t = 0; t < job->groups; t++) {
-                const uint8_t *x = job->x + i * job->x_step + job->tap[t] + c;
-                uint8_t some[LANES] = {0};
-                if (n < LANES)
-                    memcpy(some, x, n);
-                uint16x8_t wide = vmovl_u8(vld1_u8(n < LANES ? some : x));
-                s = add_products(s, vld1q_s16(block + (size_t)t * LANES),
-                                 vreinterpretq_s16_u16(wide));
-            }
-            store(job->y + i * job->y_step + c, s, n, &job->to, at);
-        }
+    for (uint32_t first = 0; first < job->n; first += LANES) {
+        const uint8_t *w = job->w + first / LANES * job->panel_bytes;
+        if (job->m < ROWS || has_lowest(w, job->panel_bytes))
+            columns(job, first, VECS, false);
+        else
+            columns(job, first, VECS, true);
     }
 }
