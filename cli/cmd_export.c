@@ -16,6 +16,7 @@ struct export_options {
     struct cli_common common;
     const char *folder, *name, *target, *input, *arena;
     uint32_t selftest;
+    uint64_t flash_limit;
 };
 
 static const struct cli_option options[] = {
@@ -28,6 +29,8 @@ static const struct cli_option options[] = {
      "first input as f32 (default), u8 or i8: the network's own integers", 0, 0},
     {0, "arena", OPTION_TEXT, offsetof(struct export_options, arena), "WHERE",
      "working memory: static (default), or caller: an argument", 0, 0},
+    {0, "flash-limit", OPTION_BYTES, offsetof(struct export_options, flash_limit), "BYTES",
+     "code weights of as many layers as this size of model and code needs", 1, 1e18},
     {0, "selftest", OPTION_U32, offsetof(struct export_options, selftest), "N",
      "stored inputs and outputs (default 4)", 1, 64},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -60,6 +63,7 @@ static enum cli_exit choose(const struct export_options *o, struct pith_export_o
     e->target = target;
     e->caller_arena = arena == 1;
     e->selftest = o->selftest;
+    e->flash_limit = o->flash_limit;
     return EXIT_DONE;
 }
 

@@ -53,6 +53,11 @@ static void say_window(struct byte_out *o, const struct window_shape *g, uint8_t
         g->pad_top, g->pad_left, g->pad_right, (g->kh - 1) * g->dil_h + 1, zero);
 }
 
+static uint32_t stride_of(const struct step *s)
+{
+    return s->y_stride ? s->y_stride : s->outputs;
+}
+
 /* Offsets and factors of step i, and the struct that has them. false: the factors are none that
  * integers have. */
 static bool say_layer(struct writer *w, uint32_t i, const char *pairs)
@@ -64,8 +69,11 @@ static bool say_layer(struct writer *w, uint32_t i, const char *pairs)
         pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
     else if (!pith_c_factor_array(w, i, s->factor, s->outputs, even))
         return false;
-    pith_c_say(&w->constants, "static const struct layer l%u = {w%u, b%u, f%u, %u, %u, %s};\n\n", i,
-               i, i, i, s->outputs, s->zero_y, pairs);
+    if (s->coded) /* made on the stack */
+        return true;
+    pith_c_say(&w->constants,
+               "static const struct layer l%u = {w%u, b%u, f%u, %u, %u, %u, %s};\n\n", i, i, i, i,
+               s->outputs, stride_of(s), s->zero_y, pairs);
     return true;
 }
 
@@ -118,6 +126,60 @@ static void pixel_kernels(struct writer *w, uint32_t i, uint32_t size, uint32_t 
                         sparse ? 2 : 4);
 }
 
+/* The call of a product whose `layer` is at hand; y: where outputs go. */
+static void say_product_call(struct writer *w, uint32_t i, const char *x, const char *y,
+                             const char *layer, const struct pixel_kernels *k)
+{
+    const struct step *s = &w->net->step[i];
+    const struct window_shape *g = &s->g;
+    const char *type = s->kind == STEP_PRODUCT_F32 ? "float" : "uint8_t";
+    struct byte_out *o = &w->calls;
+    if (s->kind == STEP_CONV) {
+        pith_c_use(w, "conv");
+        pith_c_say(o, "        conv(&g, %s, %s, %s, arena + %llu, %u, %u, %s, %s);\n", layer, x, y,
+                   (unsigned long long)s->scratch_at, pith_export_rows(s).segments, k->at_once,
+                   k->many, k->one);
+    } else if (s->kind == STEP_POINTWISE) {
+        char scratch[40] = "0";
+        if (!s->coded && !s->y_stride)
+            snprintf(scratch, sizeof scratch, "arena + %llu", (unsigned long long)s->scratch_at);
+        pith_c_use(w, "pointwise");
+        pith_c_say(o, "        pointwise(%u, %u, %s, %s, %s, %s, %u, %s, %s);\n", g->oh * g->ow,
+                   g->c, layer, x, y, scratch, k->at_once, k->many, k->one);
+    } else if (s->rows == 1) {
+        pith_c_say(o, "        const uint8_t *x = %s;\n        %s(&x, %s, %s);\n", x, k->one, layer,
+                   y);
+    } else {
+        pith_c_say(o,
+                   "        const uint8_t *x = %s;\n        %s *y = %s;\n        for (uint32_t r = "
+                   "0; r < %u; r++, x += %u, y += "
+                   "%u)\n            %s(&x, %s, y);\n",
+                   x, type, y, s->rows, s->k, s->outputs, k->one, layer);
+    }
+}
+
+/* Two outputs at a time, as their filters are decoded. */
+static void say_coded_product(struct writer *w, uint32_t i, const char *x, const char *y,
+                              const struct pixel_kernels *k)
+{
+    const struct step *s = &w->net->step[i];
+    const uint32_t ring = pith_export_ring_bytes(s);
+    char shifted[200];
+    snprintf(shifted, sizeof shifted, "%s + o", y);
+    pith_c_use(w, "decode");
+    pith_c_say(
+        &w->calls,
+        "        struct stream stream = {w%u, 0, 0};\n        int8_t *ring = (int8_t *)(arena + "
+        "%llu);\n"
+        "        for (uint32_t o = 0; o < %u; o += 2) {\n"
+        "        const struct layer l = {ring, b%u + o, f%u + o, %u - o < 2 ? 1 : 2, %u, %u, 0};\n"
+        "        decode(&stream, h0, %u, ring, %u);\n",
+        i, (unsigned long long)(s->ring_at), s->outputs, i, i, s->outputs, stride_of(s), s->zero_y,
+        w->net->longest_code, ring);
+    say_product_call(w, i, x, shifted, "&l", k);
+    pith_c_say(&w->calls, "        }\n");
+}
+
 static bool say_product(struct writer *w, uint32_t i, const char *x, const char *y)
 {
     const struct step *s = &w->net->step[i];
@@ -126,28 +188,10 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
     struct pixel_kernels k;
     const unsigned long long scratch = s->scratch_at;
     const bool f32 = s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32;
-    if (s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32) {
-        pixel_kernels(w, i, s->k, 1, 0, 1, f32, &k);
-        pith_c_say(o, "        const uint8_t *x = %s;\n", x);
-        if (s->rows == 1)
-            pith_c_say(o, "        %s(&x, &l%u, %s);\n", k.one, i, y);
-        else
-            pith_c_say(
-                o,
-                "        %s *y = %s;\n        for (uint32_t r = 0; r < %u; r++, x += %u, y += "
-                "%u)\n            %s(&x, &l%u, y);\n",
-                f32 ? "float" : "uint8_t", y, s->rows, s->k, s->outputs, k.one, i);
-        return say_layer(w, i, k.pairs);
-    }
-    if (s->kind == STEP_POINTWISE) {
-        const uint32_t pixels = g->oh * g->ow;
-        pixel_kernels(w, i, g->c, 1, g->c, pixels, false, &k);
-        pith_c_use(w, "pointwise");
-        pith_c_say(o, "        pointwise(%u, %u, &l%u, %s, %s, arena + %llu, %u, %s, %s);\n",
-                   pixels, g->c, i, x, y, scratch, k.at_once, k.many, k.one);
-        return say_layer(w, i, k.pairs);
-    }
-    say_window(o, g, s->zero_x);
+    const struct filter_rows rows = pith_export_rows(s);
+    const bool is_conv = s->kind == STEP_CONV;
+    if (s->kind != STEP_PRODUCT && s->kind != STEP_PRODUCT_F32 && s->kind != STEP_POINTWISE)
+        say_window(o, g, s->zero_x);
     if (s->kind == STEP_DEPTHWISE) {
         const uint32_t number[] = {g->kh, g->kw, g->dil_w * g->c};
         pith_c_use(w, "conv");
@@ -164,13 +208,17 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
         pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
         return say_layer(w, i, "0");
     }
-    const bool joined = g->dil_w == 1;
-    const uint32_t segments = joined ? g->kh : g->kh * g->kw;
-    pixel_kernels(w, i, joined ? g->kw * g->c : g->c, segments, g->stride_w * g->c, g->ow, false,
-                  &k);
-    pith_c_use(w, "conv");
-    pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, %u, %s, %s);\n", i, x, y,
-               scratch, segments, k.at_once, k.many, k.one);
+    pixel_kernels(w, i, rows.size, rows.segments, is_conv ? g->stride_w * g->c : g->c,
+                  is_conv                     ? g->ow
+                  : s->kind == STEP_POINTWISE ? g->oh * g->ow
+                                              : 1,
+                  f32, &k);
+    char layer[16];
+    snprintf(layer, sizeof layer, "&l%u", i);
+    if (s->coded)
+        say_coded_product(w, i, x, y, &k);
+    else
+        say_product_call(w, i, x, y, layer, &k);
     return say_layer(w, i, k.pairs);
 }
 
@@ -411,6 +459,8 @@ static bool say_step(struct writer *w, uint32_t i)
         place(w, s->x[1], false, b);
     if (brackets) {
         place(w, s->y, true, y);
+        if (s->y_at)
+            snprintf(y + strlen(y), sizeof y - strlen(y), " + %u", s->y_at);
         pith_c_say(&w->calls, "    { /* %u %s */\n", i, kernel[s->kind].name);
     }
     if (s->w)
@@ -464,6 +514,7 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
     for (size_t i = 0; i + 1 < sizeof w.upper && w.name[i]; i++)
         w.upper[i] =
             w.name[i] >= 'a' && w.name[i] <= 'z' ? (char)(w.name[i] - 'a' + 'A') : w.name[i];
+    *e = (struct pith_export){0};
     e->layer = pith_model_alloc(net->m, net->n_steps + 1u, sizeof *e->layer);
     if (!e->layer)
         return pith_error_no_memory(err);
@@ -472,6 +523,8 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
     for (uint32_t i = 0; i < net->n_steps && !st; i++) {
         const struct step *s = &net->step[i];
         const uint64_t before = w.model_bytes;
+        if (s->kind == STEP_NOTHING)
+            continue;
         constants_of_stores(&w, i);
         times *= s->kind == STEP_LOOP ? s->rows : 1;
         times /= s->kind == STEP_LOOP_END ? net->step[s->rows].rows : 1;
@@ -497,7 +550,7 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
     e->stack_bytes = pith_export_stack_bytes(net);
     if (!st && (w.constants.failed || w.kernels.failed || w.calls.failed))
         st = pith_error_no_memory(err);
-    if (!st && !net->opts->no_files)
+    if (!st && !net->counts)
         st = pith_c_files(&w, e, err);
     pith_out_clear(&w.constants);
     pith_out_clear(&w.kernels);

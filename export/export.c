@@ -47,6 +47,43 @@ static void make_plain(struct pith_model *m)
         }
 }
 
+/* Where it takes no more memory. */
+static enum pith_status join_channels(struct network *net, struct pith_error *err)
+{
+    struct step *apart = pith_model_alloc(net->m, net->n_steps + 1u, sizeof *apart);
+    if (!apart || pith_export_place(net))
+        return pith_error_no_memory(err);
+    const uint64_t bytes = net->arena_bytes;
+    memcpy(apart, net->step, net->n_steps * sizeof *apart);
+    pith_export_join_channels(net);
+    if (pith_export_place(net))
+        return pith_error_no_memory(err);
+    if (net->arena_bytes > bytes)
+        net->step = apart;
+    return PITH_OK;
+}
+
+/* Codes the weights of layers until the flash limit is kept. */
+static enum pith_status fit(struct network *net, struct pith_export *made, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    net->counts = true;
+    for (bool more = true; !st; more = pith_export_code_next(net, &st)) {
+        if (!more)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "flash limit of %llu bytes: with all weights of integers coded "
+                                   "the network takes about %llu",
+                                   (unsigned long long)net->opts->flash_limit,
+                                   (unsigned long long)(made->model_bytes + made->code_bytes));
+        if (pith_export_place(net))
+            break;
+        st = pith_export_emit(net, made, err);
+        if (!st && made->model_bytes + made->code_bytes <= net->opts->flash_limit)
+            return PITH_OK;
+    }
+    return st ? st : pith_error_no_memory(err);
+}
+
 enum pith_status pith_export_c(const struct pith_model *m, const struct pith_export_opts *opts,
                                struct pith_export **e, struct pith_error *err)
 {
@@ -81,8 +118,13 @@ enum pith_status pith_export_c(const struct pith_model *m, const struct pith_exp
         st = pith_expand_recurrent(net.m, NULL, err);
     if (!st)
         st = pith_export_network(&net, err);
+    if (!st)
+        st = join_channels(&net, err);
+    if (!st && o.flash_limit > 0)
+        st = fit(&net, made, err);
     if (!st && pith_export_place(&net))
         st = pith_error_no_memory(err);
+    net.counts = o.no_files;
     if (!st)
         st = pith_export_emit(&net, made, err);
     if (st) {

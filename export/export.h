@@ -48,9 +48,10 @@ struct pith_export_opts {
     const char *name; /* a C identifier: prefix of all names and files; NULL: "net" */
     enum pith_export_input input;
     enum pith_export_target target; /* without FPU: requantization in integers alone */
-    bool caller_arena; /* the caller gives the working memory; else it is a static array */
-    uint32_t selftest; /* stored pairs of input and output, 1 to 64 */
-    bool no_files;     /* figures and layers alone */
+    bool caller_arena;    /* the caller gives the working memory; else it is a static array */
+    uint64_t flash_limit; /* bytes of model and code: weights are coded until they fit; 0: none */
+    uint32_t selftest;    /* stored pairs of input and output, 1 to 64 */
+    bool no_files;        /* figures and layers alone */
 };
 void pith_export_opts_init(struct pith_export_opts *opts, uint32_t size_bytes);
 
@@ -81,7 +82,8 @@ struct pith_export {
 };
 
 /* PITH_ERR_UNSUPPORTED: err->text names the layer and the operator that has no C kernel, or a shape
- * that is not fixed; PITH_ERR_ARGUMENT: the name is no identifier, or the input is requested as
+ * that is not fixed; PITH_ERR_ARGUMENT: the name is no identifier, the flash limit cannot be
+ * reached, or the input is requested as
  * bytes where the network does not quantize it. On failure *e is untouched. */
 enum pith_status pith_export_c(const struct pith_model *m, const struct pith_export_opts *opts,
                                struct pith_export **e, struct pith_error *err);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A network as C source for microcontrollers. kernels.h.in is the text that is written, in parts by `//:` lines.
 ROOMS_export := export
-USES_export := runtime host base model pack quantize
+USES_export := runtime host base huffman model pack quantize
 CFLAGS_export := -isystem $(O)/gen
 
 $(O)/gen/export_kernels.h: export/kernels.h.in

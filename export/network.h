@@ -9,6 +9,7 @@
 #define EXPORT_NETWORK_H
 
 #include "export.h"
+#include "pith_huffman.h"
 
 #define STORE_NONE UINT32_MAX
 
@@ -17,6 +18,7 @@ struct store {
     uint32_t channels, pixels; /* channels 1: no order to speak of */
     uint64_t bytes;
     const float *constant;  /* NULL: computed */
+    bool shares;            /* output is that of a later store, which it becomes */
     uint32_t input, output; /* number of the network's input or output; STORE_NONE */
     uint32_t part_of;       /* the store whose bytes from part_at on it is; STORE_NONE */
     uint64_t part_at;
@@ -50,6 +52,7 @@ enum step_kind {
     STEP_RESIZE_LINEAR,
     STEP_LOOP, /* steps up to the next STEP_LOOP_END of its number run `rows` times */
     STEP_LOOP_END,
+    STEP_NOTHING, /* a copy that its producer does */
     /* of floats */
     STEP_SOFTMAX,
     STEP_SOFTMAX_COLUMNS,
@@ -94,8 +97,11 @@ struct step {
     const int32_t *bias; /* the zero point of x taken in */
     const float *factor; /* [outputs]; of channels: scales, STEP_SCALE_SHIFT: factors */
     uint32_t outputs, k; /* k: bytes or floats of one filter */
-    uint32_t rows;       /* of a product, a softmax */
-    uint32_t columns;    /* of a softmax: neighbours of one axis lie so far apart */
+    uint32_t y_at,
+        y_stride;     /* of y: bytes before the first pixel, from pixel to pixel; 0: outputs */
+    bool coded;       /* w is decoded on every run, two outputs at a time */
+    uint32_t rows;    /* of a product, a softmax */
+    uint32_t columns; /* of a softmax: neighbours of one axis lie so far apart */
     uint8_t zero_x, zero_y;
     struct grid grid[3]; /* inputs, then output */
     uint8_t *table;      /* [256] */
@@ -112,7 +118,7 @@ struct step {
     uint32_t size; /* bytes of an element: copy, fill */
     uint8_t fill;
     uint64_t macs, scratch;
-    uint64_t scratch_at;
+    uint64_t scratch_at, ring_at;
 };
 
 /* What of a processor decides about the code. */
@@ -134,6 +140,9 @@ struct network {
     uint32_t *input, *output; /* stores, in the order of the model */
     struct grid input_grid;
     uint64_t arena_bytes;
+    bool counts;                /* what is written counts alone: no text */
+    struct pith_huff_code code; /* of coded weights */
+    uint32_t longest_code;      /* bits */
 };
 
 /* target.c. Any other number is PITH_TARGET_GENERIC. */
@@ -151,6 +160,18 @@ enum pith_status pith_export_network(struct network *net, struct pith_error *err
 uint32_t pith_export_sparse_pixels(uint32_t pixels); /* how many of a row at once: 4 or 8 */
 bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many,
                            uint64_t *instructions);
+/* How the filters of a step lie: `segments` rows of `size` weights for each output. */
+struct filter_rows {
+    uint32_t size, segments;
+};
+struct filter_rows pith_export_rows(const struct step *s);
+/* Codes the weights of one more layer, of which it saves the most bytes. false: there is none; or
+ * no memory: then *st says so. */
+bool pith_export_code_next(struct network *net, enum pith_status *st);
+/* Bytes of the weights of a step that are decoded at once; 0: none are. */
+uint32_t pith_export_ring_bytes(const struct step *s);
+/* Parts of a Concat along channels are written there by the layers that compute them. */
+void pith_export_join_channels(struct network *net);
 /* Sets store.at, step.scratch_at, arena_bytes. */
 enum pith_status pith_export_place(struct network *net);
 /* Allocates the files of e. */

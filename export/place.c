@@ -40,6 +40,8 @@ static int64_t ahead_of_pool(const struct window_shape *g)
 static int64_t ahead(const struct network *net, const struct step *s)
 {
     const struct store *x = &net->store[s->x[0]];
+    if (s->coded || s->y_stride)
+        return -1;
     switch (s->kind) {
     case STEP_CONV:
     case STEP_GROUPED:
@@ -71,7 +73,7 @@ static int64_t ahead(const struct network *net, const struct step *s)
     }
 }
 
-static uint64_t scratch_bytes(const struct network *net, const struct step *s)
+static uint64_t window_bytes(const struct network *net, const struct step *s)
 {
     const struct window_shape *g = &s->g;
     switch (s->kind) {
@@ -82,12 +84,20 @@ static uint64_t scratch_bytes(const struct network *net, const struct step *s)
         return (uint64_t)(g->w + g->pad_left + g->pad_right) * g->c * ((g->kh - 1) * g->dil_h + 1) +
                4;
     case STEP_POINTWISE:
+        if (s->coded || s->y_stride)
+            return 0;
         return pith_export_is_sparse(net, s, s->g.oh * s->g.ow >= 4, NULL)
                    ? (uint64_t)pith_export_sparse_pixels(s->g.oh * s->g.ow) * s->outputs
                    : 2ull * s->outputs;
     default:
         return s->scratch;
     }
+}
+
+/* Weights that are decoded lie behind what a window takes. */
+static uint64_t scratch_bytes(const struct network *net, const struct step *s)
+{
+    return (window_bytes(net, s) + ALIGN - 1) / ALIGN * ALIGN + pith_export_ring_bytes(s);
 }
 
 static bool in_arena(const struct store *s)
@@ -117,6 +127,8 @@ static void lifetimes(struct network *net)
 {
     for (uint32_t i = 0; i < net->n_stores; i++) {
         net->store[i].first = net->store[i].last = STORE_NONE;
+        net->store[i].output = net->store[i].shares ? STORE_NONE : net->store[i].output;
+        net->store[i].shares = false;
         net->store[i].block = i;
         net->store[i].at = 0;
     }
@@ -144,7 +156,7 @@ static void share_outputs(struct network *net)
         const struct store *y = &net->store[s->y];
         if (y->output != STORE_NONE && in_arena(x) && x->last == i && y->first == i &&
             x->bytes == y->bytes && x->is_f32 == y->is_f32 && ahead(net, s) == 0)
-            x->output = y->output;
+            x->output = y->output, x->shares = true;
     }
 }
 
@@ -245,8 +257,11 @@ enum pith_status pith_export_place(struct network *net)
     net->arena_bytes = 0;
     place_items(item, n, &net->arena_bytes);
     for (uint32_t i = 0; i < n; i++)
-        if (item[i].block == STORE_NONE)
-            net->step[item[i].first].scratch_at = item[i].at;
+        if (item[i].block == STORE_NONE) {
+            struct step *s = &net->step[item[i].first];
+            s->scratch_at = item[i].at;
+            s->ring_at = item[i].at + item[i].bytes - pith_export_ring_bytes(s);
+        }
     for (uint32_t v = 0; v < net->n_stores; v++) {
         struct store *s = &net->store[v];
         if (!in_arena(s) || s->first == STORE_NONE)

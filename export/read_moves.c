@@ -40,6 +40,20 @@ static bool axis_steps(const struct pith_value *x, const struct store *s, int64_
     return true;
 }
 
+/* Channels that lie side by side in x and y are copied at once. */
+static void put_run_last(struct copy_shape *c)
+{
+    const uint32_t last = COPY_AXES - 1, n = c->n[last];
+    const int32_t from = c->from[last], to = c->to[last];
+    if (c->n[last - 1] == 1 || c->from[last - 1] != 1 || c->to[last - 1] != 1)
+        return;
+    c->n[last] = c->n[last - 1];
+    c->from[last] = c->to[last] = 1;
+    c->n[last - 1] = n;
+    c->from[last - 1] = from;
+    c->to[last - 1] = to;
+}
+
 /* false: more axes than a step has. */
 static bool join_axes(struct move *v)
 {
@@ -64,6 +78,7 @@ static bool join_axes(struct move *v)
         c->from[at] = (int32_t)v->from[i];
         c->to[at] = (int32_t)v->to[i];
     }
+    put_run_last(&v->c);
     return true;
 }
 
@@ -226,6 +241,58 @@ static enum pith_status piece(struct reading *r, const struct pith_node *n, cons
     s->copy = v->c;
     s->size = size;
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
+}
+
+/* The only step that writes the store of copy i, where nothing but the copy reads it and the step
+ * can write elsewhere; NULL: there is none. */
+static struct step *only_producer(const struct network *net, uint32_t i)
+{
+    const uint32_t x = net->step[i].x[0];
+    struct step *from = NULL;
+    for (uint32_t j = 0; j < net->n_steps; j++) {
+        struct step *s = &net->step[j];
+        const bool between = from && j < i;
+        if (j != i && (s->x[0] == x || s->x[1] == x))
+            return NULL;
+        if (between && (s->kind == STEP_LOOP || s->kind == STEP_LOOP_END ||
+                        (s->kind == STEP_FILL && s->y == net->step[i].y)))
+            return NULL;
+        if (s->y == x && (from || j > i))
+            return NULL;
+        from = s->y == x ? s : from;
+    }
+    for (uint32_t v = 0; v < net->n_stores; v++)
+        if (net->store[v].part_of == x)
+            return NULL;
+    return from && !from->y_stride &&
+                   (from->kind == STEP_CONV || from->kind == STEP_POINTWISE ||
+                    from->kind == STEP_DEPTHWISE || from->kind == STEP_GROUPED)
+               ? from
+               : NULL;
+}
+
+void pith_export_join_channels(struct network *net)
+{
+    for (uint32_t i = 0; i < net->n_steps; i++) {
+        struct step *s = &net->step[i];
+        const struct copy_shape *c = &s->copy;
+        if (s->kind != STEP_COPY || c->x_by || c->y_by || c->x_at || c->n[0] != 1 || c->n[1] != 1 ||
+            c->from[2] != (int32_t)c->n[3] || c->from[3] != 1 || c->to[3] != 1 ||
+            c->to[2] <= c->from[2] || c->to[2] > UINT16_MAX)
+            continue;
+        const struct store *x = &net->store[s->x[0]];
+        struct step *from = x->input == STORE_NONE && x->output == STORE_NONE && !x->constant &&
+                                    x->part_of == STORE_NONE
+                                ? only_producer(net, i)
+                                : NULL;
+        if (!from || from->outputs != c->n[3] || from->g.oh * from->g.ow != c->n[2])
+            continue;
+        from->y = s->y;
+        from->y_at = (uint32_t)c->y_at;
+        from->y_stride = (uint32_t)c->to[2];
+        s->kind = STEP_NOTHING;
+        s->x[0] = s->x[1] = s->y = STORE_NONE;
+    }
 }
 
 /* Input i of n, which lies in store x, to output j, in store y. */

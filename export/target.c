@@ -74,6 +74,7 @@ static const struct {
 };
 
 #define THUMB1_PERCENT 250u /* where weights.c does not count */
+#define DECODED 16ull       /* instructions of a weight that is decoded */
 #define TAP_ROW 20u         /* instructions of a row of taps in a convolution of floats */
 #define TAP_PLANE 16u       /* and of a channel */
 #define EXPONENTIAL_FPU 60u /* instructions of a sigmoid */
@@ -102,6 +103,8 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
     all += units * cost[s->kind].unit[soft] + outputs * cost[s->kind].output[soft];
     if (s->kind == STEP_ACTIVATE && (s->act == ACT_SIGMOID || s->act == ACT_TANH))
         all += units * (soft ? EXPONENTIAL_SOFT : EXPONENTIAL_FPU);
+    if (s->coded)
+        all += DECODED * s->outputs * s->k;
     if (s->kind == STEP_CONV_F32)
         all += units / s->g.kw * TAP_ROW + units / taps * TAP_PLANE;
     return weights + (net->cpu->core == CORE_THUMB1 ? all * THUMB1_PERCENT / 100 : all);

@@ -4,6 +4,7 @@
  * values are decides, not how the network's file holds them. */
 #include <stdio.h>
 #include <string.h>
+#include "huffman/bit_writer.h"
 #include "writer.h"
 
 #define CENTROIDS 16u
@@ -102,6 +103,37 @@ bool pith_export_is_sparse(const struct network *net, const struct step *s, bool
     return few < all;
 }
 
+/* The stream of coded weights, and with the first one the decoder's table. */
+static void say_coded(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
+                      uint64_t rows, uint64_t even)
+{
+    const struct network *net = w->net;
+    const struct pith_huff_code *code = &net->code;
+    const size_t room = (size_t)(even * padded * 2 + 8);
+    uint8_t *stream = pith_model_alloc(net->m, room, 1);
+    uint32_t table[1 << 12];
+    w->constants.failed = w->constants.failed || !stream;
+    if (!stream)
+        return;
+    if (!w->has_code) {
+        w->has_code = true;
+        for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
+            for (uint32_t i = code->bits[v];
+                 i < 1u << net->longest_code && (code->len[v] || v + 1 == code->n_symbols);
+                 i += 1u << code->len[v])
+                table[i] = v | (uint32_t)code->len[v] << 8;
+        pith_c_u16_array(w, 'h', 0, table, 1u << net->longest_code);
+    }
+    struct bit_writer b = bit_writer_to(stream, room);
+    for (uint64_t i = 0; i < even * padded; i++) {
+        const uint64_t r = i / padded, c = i % padded;
+        const uint8_t v = r < rows && c < size ? (uint8_t)w->net->step[step].w[r * size + c] : 0;
+        bw_bits(&b, code->bits[v], code->len[v]);
+    }
+    bw_bits(&b, 0, 16); /* the decoder reads ahead */
+    pith_c_u8_array(w, 'w', step, stream, (uint64_t)(bw_close(&b) - stream));
+}
+
 enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
                                 uint32_t segments, bool many, const char **pairs)
 {
@@ -109,6 +141,10 @@ enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, 
     const uint64_t rows = (uint64_t)s->outputs * segments, n = rows * size,
                    even = (uint64_t)(s->outputs + 1) / 2 * 2 * segments;
     *pairs = "0";
+    if (s->coded) {
+        say_coded(w, step, size, padded, rows, even);
+        return WEIGHT_BYTES;
+    }
     if (pith_export_is_sparse(w->net, s, many, NULL) && size <= UINT16_MAX) {
         say_sparse(w, step, s->w, rows, size);
         return WEIGHT_SPARSE;

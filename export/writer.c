@@ -107,7 +107,7 @@ static bool open_array(struct writer *w, const char *type, uint32_t size, char l
                        uint32_t step, uint64_t n)
 {
     w->model_bytes += n * size;
-    if (w->net->opts->no_files)
+    if (w->net->counts)
         return false;
     pith_c_say(&w->constants, "static const %s %c%u[%llu] %s_ALIGN = {", type, letter, step,
                (unsigned long long)n, w->upper);

@@ -25,6 +25,7 @@ struct writer {
     uint64_t model_bytes, code_bytes;
     struct palette palette[MOST_PALETTES]; /* of integers */
     uint32_t n_palettes;
+    bool has_code; /* the table of coded weights is written */
     char name_of_table[16];
 };
 

@@ -30,6 +30,7 @@ refused 2 "identifier" pith export digits.onnx --c c --name 'a b'
 refused 2 "identifier" pith export digits.onnx --c c --name while
 refused 2 "does not quantize" pith export digits.onnx --c c --input u8
 refused 2 "cortex-m9" pith export digits.onnx --c c --target cortex-m9
+refused 2 "limit of 100 bytes: .* takes about [0-9]*$" pith export digits.onnx --c c --flash-limit 100
 refused 2 "i16" pith export digits.onnx --c c --input i16
 refused 2 "heap" pith export digits.onnx --c c --arena heap
 refused 5 "layer 'turn': Unary" pith export long.onnx --c c
