@@ -243,6 +243,8 @@ static enum cli_exit put_out(struct target *t, const struct pith_model *m,
 {
     struct layer_rows rows;
     enum cli_exit rc = cli_layer_rows(r->file.data, r->file.bytes, "the result", NULL, &rows);
+    if (!rc)
+        rc = cli_count_nonzeros(&rows, r->file.data, r->file.bytes, "the result");
     if (rc)
         return rc;
     rc = write_result(t, m, r);

@@ -475,6 +475,8 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
         return EXIT_INTERRUPTED;
     const struct pith_goal_point *p = best_of(r);
     enum cli_exit rc = cli_layer_rows(p->file.data, p->file.bytes, "the result", NULL, &rows);
+    if (!rc)
+        rc = cli_count_nonzeros(&rows, p->file.data, p->file.bytes, "the result");
     if (rc)
         return rc;
     rc = put_file(s, r, &written);

@@ -10,7 +10,9 @@ expect 1 $miss -o net.pith
 absent net.pith
 [ -s net.best.pith ] || complain "no net.best.pith"
 [ "$(grep -c 'goal not met.*saved as net.best.pith' .err)" = 1 ] || complain "not reported: $(cat .err)"
+total=$(grep '^total' .err)
 expect 0 pith info net.best.pith
+[ "$total" = "$(grep '^total' .out)" ] || complain "compress prints '$total', info $(grep '^total' .out)"
 
 echo old >kept.pith
 expect 2 $miss -q -o kept.pith # exists, and there is no -f
