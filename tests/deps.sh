@@ -13,7 +13,7 @@ tests="g++ libcmocka-dev libopenmpi-dev openmpi-bin python3 python3-venv clang s
  gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-riscv64-unknown-elf gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
  cmake python3-yaml lld wasi-libc nodejs util-linux
  cppcheck clang-tidy patch"
-where_known="libclang-rt-dev libclang-rt-dev-wasm32 chromium" # not in every release, or a part of another package
+where_known="libclang-rt-dev libclang-rt-dev-wasm32 chromium lintian zsh fish" # not in every release, or a part of another package
 what=$1
 folder=$2
 packages=$build
