@@ -64,6 +64,7 @@ static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
 /* What running it takes. No weight is decoded for it. */
 struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
+    bool decodes; /* coded weights are decoded at each run */
 };
 
 /* *e: closed by the caller. */
@@ -90,11 +91,14 @@ static enum cli_exit open_plan(const struct info_options *o, const struct pith_p
 
 static struct cost cost_of(struct pith_engine *e)
 {
-    struct cost cost = {0, pith_engine_need(e).arena_bytes, pith_engine_need(e).bytes};
+    struct cost cost = {.arena_bytes = pith_engine_need(e).arena_bytes,
+                        .plan_bytes = pith_engine_need(e).bytes};
     struct pith_layer l;
     for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(e)); i++)
-        if (!pith_plan_layer(pith_engine_plan(e), i, &l))
+        if (!pith_plan_layer(pith_engine_plan(e), i, &l)) {
             cost.macs += l.macs;
+            cost.decodes |= l.decodes != 0;
+        }
     return cost;
 }
 
@@ -135,6 +139,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost,
                     r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0);
     cli_json_uint("arena_bytes", cost->arena_bytes);
     cli_json_uint("plan_bytes", cost->plan_bytes);
+    cli_json_bool("decodes_each_run", cost->decodes);
     build_flags(r, flags);
     cli_json_string("build", flags);
     cli_json_layers(r);
@@ -235,6 +240,15 @@ static void print_exported(const struct info_options *o, const struct on_target 
         cli_print("not exported: %s", t->why.text);
 }
 
+/* "": there are none. */
+static const char *when_decoded(const struct layer_rows *r, const struct cost *cost)
+{
+    if (!r->account->coded)
+        return "";
+    return cost->decodes ? "; coded weights are decoded at each run"
+                         : "; coded weights are decoded once";
+}
+
 static void print_text(const struct info_options *o, const struct layer_rows *r,
                        const struct cost *cost, const struct on_target *on_target)
 {
@@ -256,10 +270,10 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
     if (o->ranges)
         cli_print_ranges(m, stdout);
     cli_print_layers(r, stdout);
-    cli_print("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes%s%s", m->n_nodes,
+    cli_print("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes%s%s%s", m->n_nodes,
               pith_count_text(cost->macs, a), pith_count_text(r->account->total, b),
               pith_count_text(cost->arena_bytes, c), pith_count_text(cost->plan_bytes, d),
-              o->target ? " on " : "", o->target ? o->target : "");
+              o->target ? " on " : "", o->target ? o->target : "", when_decoded(r, cost));
     print_exported(o, on_target);
 }
 

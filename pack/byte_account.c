@@ -168,6 +168,8 @@ static enum pith_status account(const void *file, size_t n, const struct graph *
     }
     a->n_tensors = g->n_weights;
     charge_all(a, &im, g);
+    for (uint32_t i = 0; i < g->n_weights; i++)
+        a->coded |= parts_of_weight(&g->weights[i]) != 0;
     a->parts = parts_of(&im, g, value);
     *result = a;
     return PITH_OK;

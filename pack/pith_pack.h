@@ -78,6 +78,7 @@ struct pith_byte_account {
     uint64_t total; /* of the file; the sum of all sections */
     uint64_t section[PITH_SECTIONS];
     uint32_t parts; /* bits of PITH_BUILD_PARTS (build_choice.h) that a runtime needs to read it */
+    bool coded;     /* some weight is stored otherwise than as plain elements of dense support */
     uint32_t n_tensors;
     /* One for each constant, in the order of the file: constants of the model that
      * pith_model_read gives, values n_inputs, n_inputs + 1, ... */

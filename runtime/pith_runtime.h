@@ -70,6 +70,7 @@ struct pith_layer {
      * cache): rows of the second one's output in a band, set for the first, whose output is then
      * reported as a band of the first of `lanes` threads; else 0. */
     uint32_t band_rows;
+    uint32_t decodes; /* 1: the weight is coded, and decoded at each run; else 0 */
 };
 
 /* What one step reads or writes, and where it lies. */
@@ -224,7 +225,8 @@ enum pith_status pith_blob_meta(const void *blob, size_t bytes, const char *key,
  * PITH_OK, PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED, _LIMIT, _MEMORY, _ARGUMENT. */
 enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pith_opts *opts,
                                 struct pith_need *need);
-/* Working memory that pith_plan_need takes, at most. */
+/* Working memory that pith_plan_need takes, at most. It tests the checksums; with
+ * PITH_FLAG_NO_CHECKSUM the calls behind it on the same image do not test them again. */
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *opts,
                                       uint64_t *work_bytes);
 /* As pith_plan_size, in memory of the caller (aligned to 64), which is free again afterwards.

@@ -3,9 +3,12 @@
  * in canonical order, so the first of each length and their number give the symbol.
  *
  * Bit by bit is slower than by table, and needs none: a decode table of 11
- * bits is 8 KB, more than many microcontrollers have left. Rows of bytes have a small one of the
- * codes that are not long. */
+ * bits is 8 KB, more than many microcontrollers have left. Rows of bytes have a table of two
+ * levels: codes of up to 9 bits, and for each 9 bits that begin longer ones a table of 8. */
 #include "decode/huff_pull.h"
+
+#define ENTRIES (1u << HUFF_PULL_BITS)
+#define SUB_ENTRIES (1u << (HUFF_MAX_LEN - HUFF_PULL_BITS))
 
 /* Symbols in canonical order: by length, then by number. */
 static void set_codes(struct huff_pull *p, const struct huff_lengths *lengths)
@@ -84,52 +87,71 @@ bool pith_huff_pull(struct huff_pull *p, uint8_t *symbol)
     return false; /* not reached: the code is complete */
 }
 
+/* Canonical codes of a length follow those of the shorter ones, so the prefixes of long codes are
+ * the last ones. */
+uint32_t pith_huff_pull_table_entries(const struct huff_lengths *lengths)
+{
+    uint32_t taken = 0;
+    for (uint32_t s = 0; s < lengths->n_symbols; s++)
+        if (lengths->len[s] - 1u < HUFF_PULL_BITS)
+            taken += 1u << (HUFF_PULL_BITS - lengths->len[s]);
+    return ENTRIES + (ENTRIES - taken) * SUB_ENTRIES;
+}
+
+/* Codes are read from their highest bit on, so they are counted with that as the lowest. */
+static uint32_t next_code(uint32_t turned, uint32_t length)
+{
+    uint32_t bit = 1u << (length - 1);
+    for (; turned & bit; bit >>= 1)
+        turned ^= bit;
+    return turned | bit;
+}
+
 void pith_huff_pull_table(const struct huff_pull *p, const int8_t *byte, uint16_t *entries)
 {
-    uint32_t code = 0, at = 0;
-    memset(entries, 0, sizeof *entries << HUFF_PULL_BITS);
-    for (uint32_t l = 1; l <= HUFF_PULL_BITS && l <= p->max_len; l++, code <<= 1)
-        for (uint32_t i = 0; i < p->count[l]; i++, code++, at++) {
-            uint32_t first = 0; /* codes are read from their highest bit on */
-            for (uint32_t k = 0; k < l; k++)
-                first |= (code >> k & 1) << (l - 1 - k);
-            for (; first < 1u << HUFF_PULL_BITS; first += 1u << l)
-                entries[first] = (uint16_t)((uint8_t)byte[p->symbol[at]] << 8 | l);
+    uint32_t code = 0, at = 0, n_sub = 0;
+    for (uint32_t l = 1; l <= p->max_len; l++)
+        for (uint32_t i = 0; i < p->count[l]; i++, code = next_code(code, l)) {
+            const uint16_t entry = (uint16_t)((uint8_t)byte[p->symbol[at++]] << 8 | l);
+            if (l <= HUFF_PULL_BITS) {
+                for (uint32_t k = code; k < ENTRIES; k += 1u << l)
+                    entries[k] = entry;
+                continue;
+            }
+            if (code >> HUFF_PULL_BITS == 0) /* the first of these 9 bits */
+                entries[code] = (uint16_t)(n_sub++ << 4);
+            for (uint32_t k = code >> HUFF_PULL_BITS; k < SUB_ENTRIES;
+                 k += 1u << (l - HUFF_PULL_BITS))
+                entries[ENTRIES + (n_sub - 1) * SUB_ENTRIES + k] = entry;
         }
 }
 
-/* A word holds two codes at least. */
-uint32_t pith_huff_pull_bytes(struct huff_pull *p, const int8_t *byte, const uint16_t *entries,
-                              int8_t *dst, uint32_t n)
+static inline uint32_t entry_of(const uint16_t *entries, uint32_t bits)
 {
-    const uint32_t mask = (1u << HUFF_PULL_BITS) - 1;
+    const uint32_t e = entries[bits & (ENTRIES - 1)];
+    if (__builtin_expect((e & 15) != 0, 1))
+        return e;
+    return entries[ENTRIES + (e >> 1) + (bits >> HUFF_PULL_BITS & (SUB_ENTRIES - 1))];
+}
+
+/* A word holds two codes at least. */
+uint32_t pith_huff_pull_bytes(struct huff_pull *p, const uint16_t *entries, int8_t *dst, uint32_t n)
+{
     const uint8_t *in = p->bits.bytes;
-    const uint32_t end = (uint32_t)p->bits.end; /* of a sub-stream: < 2^24 */
-    uint32_t at = (uint32_t)p->bits.pos, done = 0;
-    n = n < p->left ? n : p->left;
-    while (done + 2 <= n && end - at >= 32) {
+    const int32_t last = (int32_t)p->bits.end - 32; /* of a sub-stream: < 2^24 */
+    uint32_t at = (uint32_t)p->bits.pos;
+    int8_t *to = dst, *const end = dst + ((n < p->left ? n : p->left) & ~1u);
+    for (; to < end && (int32_t)at <= last; to += 2) {
         const uint32_t bits = load_le32(in + at / 8) >> at % 8;
-        const uint32_t a = entries[bits & mask], b = entries[bits >> (a & 15) & mask];
-        dst[done] = (int8_t)(a >> 8);
-        dst[done + 1] = (int8_t)(b >> 8);
-        if (a && b) {
-            at += (a & 15) + (b & 15);
-            done += 2;
-            continue;
-        }
-        uint8_t symbol;
-        p->bits.pos = at + (a & 15);
-        done += a != 0;
-        p->left -= done; /* of which pith_huff_pull takes one more */
-        if (!pith_huff_pull(p, &symbol))
-            return done;
-        dst[done++] = byte[symbol];
-        p->left += done;
-        at = (uint32_t)p->bits.pos;
+        const uint32_t a = entry_of(entries, bits);
+        to[0] = (int8_t)(a >> 8);
+        const uint32_t b = entry_of(entries, bits >> (a & 15));
+        to[1] = (int8_t)(b >> 8);
+        at += (a & 15) + (b & 15);
     }
     p->bits.pos = at;
-    p->left -= done;
-    return done;
+    p->left -= (uint32_t)(to - dst);
+    return (uint32_t)(to - dst);
 }
 
 bool pith_huff_pull_ended(const struct huff_pull *p)

@@ -105,24 +105,22 @@ static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len
 /* Kraft's sum of exactly 1 is a complete prefix code (Kraft 1949). */
 enum pith_status pith_huff_read_lengths(struct bit_reader *r, struct huff_lengths *out)
 {
-    struct huff_lengths t;
-    memset(&t, 0, sizeof t);
+    memset(out, 0, sizeof *out);
     uint32_t n = read_n_symbols(r);
     if (r->bad)
         return PITH_ERR_CORRUPT;
-    t.n_symbols = (uint16_t)n;
-    t.n_present = (uint16_t)read_presence(r, n, t.len);
+    out->n_symbols = (uint16_t)n;
+    out->n_present = (uint16_t)read_presence(r, n, out->len);
     if (r->bad)
         return PITH_ERR_CORRUPT;
-    if (t.n_present == 1) {
-        t.len[n - 1] = 0;
-    } else if (read_code_lengths(r, n, t.len) != 1u << HUFF_MAX_LEN || r->bad) {
+    if (out->n_present == 1) {
+        out->len[n - 1] = 0;
+    } else if (read_code_lengths(r, n, out->len) != 1u << HUFF_MAX_LEN || r->bad) {
         return PITH_ERR_CORRUPT;
     }
     for (uint32_t s = 0; s < n; s++)
-        if (t.len[s] > t.max_len)
-            t.max_len = t.len[s];
-    *out = t;
+        if (out->len[s] > out->max_len)
+            out->max_len = out->len[s];
     return PITH_OK;
 }
 

@@ -19,7 +19,7 @@ struct huff_lengths {
     uint8_t len[HUFF_SYMBOLS];
 };
 
-/* Reads a table and checks that it is a complete prefix code. *out is untouched on failure. */
+/* Reads a table and checks that it is a complete prefix code. *out is unspecified on failure. */
 enum pith_status pith_huff_read_lengths(struct bit_reader *r, struct huff_lengths *out);
 
 /* The decode table has 2^bits entries of 32 bits, indexed by the next `bits` bits of the stream.

@@ -23,8 +23,8 @@
 /* Structs and counters; no vectors here. */
 #define ALIGN 8u
 #define NO_ELEMENT UINT64_MAX
-#define TABLE_BYTES (sizeof(uint16_t) << HUFF_PULL_BITS)
 #define FEWEST_BY_TABLE 1024u /* else the table is more than what it saves */
+#define CHECKED_AT_ONCE 64u
 
 /* Coded gaps or patterns. The extra bits of a sub-stream stand behind all its codes: a second
  * pull walks through those first. Two pulls over one stream cost its decoding twice, and no
@@ -108,13 +108,21 @@ static bool by_table(const struct weight *w, const struct huff_lengths *lengths)
            lengths->n_present > 1;
 }
 
+/* Of the table; while the reader is opened, the lengths stand there. */
+static size_t entries_bytes(const struct weight *w, const struct huff_lengths *lengths)
+{
+    const size_t table =
+        by_table(w, lengths) ? pith_huff_pull_table_entries(lengths) * sizeof(uint16_t) : 0;
+    return aligned(table > sizeof *lengths ? table : sizeof *lengths);
+}
+
 static size_t index_bytes(const struct weight *w)
 {
     struct huff_lengths lengths;
     struct bit_reader table = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
     if (!uses_index_table(w) || pith_huff_read_lengths(&table, &lengths))
         return 0;
-    return huff_pull_bytes(&lengths) + (by_table(w, &lengths) ? TABLE_BYTES : 0);
+    return huff_pull_bytes(&lengths) + entries_bytes(w, &lengths);
 }
 
 static size_t codebook_bytes(const struct weight *w)
@@ -191,15 +199,16 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
 static bool open_indices(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
-    struct huff_lengths lengths;
+    struct huff_lengths *lengths = (void *)*mem;
     struct bit_reader table = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
-    if (pith_huff_read_lengths(&table, &lengths) || !br_at_end(&table))
+    if (pith_huff_read_lengths(&table, lengths) || !br_at_end(&table))
         return false;
-    r->indices = take(mem, huff_pull_bytes(&lengths));
-    if (by_table(w, &lengths) && lengths.n_symbols <= w->n_centroids)
-        r->entries = take(mem, TABLE_BYTES);
-    return !pith_huff_pull_open(r->indices, &lengths, w->index_stream.bytes,
-                                w->index_stream.n_bytes, r->n_values, false);
+    void *entries = take(mem, entries_bytes(w, lengths));
+    if (by_table(w, lengths) && lengths->n_symbols <= w->n_centroids)
+        r->entries = entries;
+    r->indices = take(mem, huff_pull_bytes(lengths));
+    return !pith_huff_pull_open(r->indices, lengths, w->index_stream.bytes, w->index_stream.n_bytes,
+                                r->n_values, false);
 }
 
 static bool open_rans(struct weight_rows *r, uint8_t **mem)
@@ -490,13 +499,20 @@ static bool open_reader(struct weight_rows *r, const struct weight *w, uint8_t *
     return open_support(r, &mem) && open_values(r, &mem);
 }
 
+/* With the first element the codebook is there. */
+static void build_table(const struct weight_rows *r)
+{
+    if (BUILT_PART(HUFFMAN) && r->entries)
+        pith_huff_pull_table(r->indices, r->codebook_i8, r->entries);
+}
+
 struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem)
 {
     struct weight_rows *r = mem;
     r->broken = !open_reader(r, w, (uint8_t *)mem + aligned(sizeof *r));
     advance(r);
-    if (BUILT_PART(HUFFMAN) && r->entries && !r->broken)
-        pith_huff_pull_table(r->indices, r->codebook_i8, r->entries);
+    if (!r->broken)
+        build_table(r);
     return r;
 }
 
@@ -524,10 +540,15 @@ enum pith_status pith_weight_rows_check(const struct weight *w, void *mem)
     uint64_t last = 0;
     if (!open_reader(r, w, (uint8_t *)mem + aligned(sizeof *r)))
         return PITH_ERR_CORRUPT;
-    while (r->taken < r->n_values) {
+    for (uint64_t left; (left = r->n_values - r->taken) > 0;) {
+        int8_t unused[CHECKED_AT_ONCE];
         if (!take_element(r))
             return PITH_ERR_CORRUPT;
         last = r->at;
+        if (r->taken == 1)
+            build_table(r);
+        if (BUILT_PART(HUFFMAN) && r->entries) /* all of its symbols are indices; dense */
+            r->taken += pith_huff_pull_bytes(r->indices, r->entries, unused, CHECKED_AT_ONCE);
     }
     return ends(r, last) ? PITH_OK : PITH_ERR_CORRUPT;
 }
@@ -574,7 +595,7 @@ void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n)
         int8_t *to = dst + (r->at - r->begin);
         *to = value_i8(r);
         if (BUILT_PART(HUFFMAN) && r->entries)
-            r->taken += pith_huff_pull_bytes(r->indices, r->codebook_i8, r->entries, to + 1,
+            r->taken += pith_huff_pull_bytes(r->indices, r->entries, to + 1,
                                              (uint32_t)(r->end - r->at - 1));
         advance(r);
     }

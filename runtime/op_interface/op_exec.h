@@ -148,7 +148,7 @@ static inline uint32_t op_lowered_bytes(const struct op_args *args, const struct
 }
 
 /* At most so many: a plan reserves no more for a node. */
-#define OP_LOWERED_MAX 416u
+#define OP_LOWERED_MAX (UINTPTR_MAX > 0xffffffffu ? 416u : 352u)
 
 /* Runs body(arg, i) for i < n through env->parallel_for, or here. */
 void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),

@@ -160,10 +160,10 @@ static const struct tview *optional_in(const struct op_args *args, uint32_t i)
     return args->n_in > i ? args->in[i] : NULL;
 }
 
-static void run_matmul_integer(const struct op_args *args, const struct op_env *env)
+/* Of a b that is computed, or that no kernel takes. Not inlined: its structs would be on the stack
+ * of every product. */
+static __attribute__((noinline)) void multiply(const struct op_args *args, const struct op_env *env)
 {
-    if (pith_integer_op_run(args, env))
-        return;
     const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
     struct product_job job = {
         .type_a = args->in[0]->type,
@@ -184,6 +184,12 @@ static void run_matmul_integer(const struct op_args *args, const struct op_env *
     }
     size_t work = (size_t)job.p.k * job.p.n;
     pith_op_range(env, shape_elems(&job.p.batch) * job.p.m, work, product_range, &job);
+}
+
+static void run_matmul_integer(const struct op_args *args, const struct op_env *env)
+{
+    if (!pith_integer_op_run(args, env))
+        multiply(args, env);
 }
 
 /* Kernels take a constant b as a convolution of one pixel (integer_conv.c). */

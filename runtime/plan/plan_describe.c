@@ -38,6 +38,7 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
                  : s->pairs ? plan_threads(&plan->opts)
                             : 0,
         .band_rows = s->pairs ? s->band_rows : 0,
+        .decodes = s->reads_rows,
     };
 }
 

@@ -276,55 +276,68 @@ static struct block block_of(void *mem, size_t bytes)
     return (struct block){mem, 0, lines, lines};
 }
 
-/* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
- * tview for each value, a struct graph_node for each node, a struct weight for each constant,
- * and 4 bytes for each input of a node; planning keeps, beside them: The factor was found by
- * summing the tables, and is held by the assertions below: a field added without room fails
- * here. */
-#define WORK_PER_GRAPH_BYTE 22u
+/* What planning takes beside the graph, for each of its parts. Steps come when nodes are fused, and
+ * step_need where node_plan was. */
 #define WORK_PER_VALUE                                                                             \
     (sizeof(struct value_plan) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
 #define WORK_PER_NODE                                                                              \
-    (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
-     sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
-     (INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand) +       \
-     sizeof(struct table_op) + OP_LOWERED_MAX)
+    (sizeof(struct node_plan) + sizeof(struct step) + sizeof(struct step_need) +                   \
+     sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(struct table_op) + WORK_PADDING)
+#define WORK_PADDING 32u /* four tables of a step, each aligned to 8 */
+#define WORK_PER_COMPUTING                                                                         \
+    ((INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand) +       \
+     OP_LOWERED_MAX)
+#define WORK_PER_WEIGHTED (3 * sizeof(struct extra_view))
 /* A value and its grid, or a state of a loop; in a table a DequantizeLinear and its constants. */
 #define WORK_PER_INPUT                                                                             \
     (3 * sizeof(void *) + sizeof(struct grid_operand) + sizeof(struct table_op) + sizeof(bool))
-#define WORK_PER_WEIGHT (sizeof(uint64_t) + 3 * sizeof(uint32_t))
-_Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
-_Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
-_Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
-_Static_assert(WORK_PER_INPUT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
-/* As much again for each lane of a batch: views of operands, and what segments are found with. */
+#define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
+#define WORK_PER_KEPT (sizeof(struct weight) + 2 * sizeof(uint32_t))
+/* For each lane of a batch: views of operands, and what segments are found with. At most this many
+ * bytes for each byte of the graph, which holds a struct graph_node for each node and 4 bytes for
+ * each input of a node. */
+#define LANE_PER_GRAPH_BYTE 22u
 #define LANE_PER_NODE                                                                              \
     (sizeof(struct op_args) + 2 * sizeof(void *) + 2 * sizeof(struct lane_view) +                  \
      sizeof(struct segment) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + SEGMENT_GROUPS +  \
      sizeof(struct lane_operation))
 #define LANE_PER_OPERAND (sizeof(void *) + sizeof(struct lane_view))
-_Static_assert(LANE_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "lanes");
-_Static_assert(LANE_PER_OPERAND <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "operands");
+_Static_assert(LANE_PER_NODE <= LANE_PER_GRAPH_BYTE * sizeof(struct graph_node), "lanes");
+_Static_assert(LANE_PER_OPERAND <= LANE_PER_GRAPH_BYTE * sizeof(uint32_t), "operands");
 
-/* Without reading the graph's nodes: who plans on a microcontroller wants one number to reserve. */
+/* Adds n * each. A product of a count, below 2^32, and a size cannot overflow. */
+static bool add_all(uint64_t n, uint64_t each, uint64_t *sum)
+{
+    return add_ok(*sum, n * each, sum);
+}
+
+/* Without reading the graph's nodes: who plans on a microcontroller wants one number to reserve.
+ * Constants are there with all that reading takes, or only the kept ones with the tables. */
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
                                       uint64_t *work_bytes)
 {
     if (!blob || !work_bytes)
         return PITH_ERR_ARGUMENT;
     struct pith_opts opts;
-    uint64_t graph_bytes, all;
+    struct graph_counts c;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = pith_graph_need(blob, bytes, opts.flags, &graph_bytes, NULL);
+        st = pith_graph_count(blob, bytes, opts.flags, &c, NULL);
     if (st)
         return st;
-    uint32_t times = opts.batch == 1 || !PLAN_SEGMENTS ? 1
-                     : opts.threads > 1                ? opts.threads + 1
-                                                       : 2;
-    if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE * times, &all) ||
-        !add_ok(all, sizeof(struct pith_plan) + (size_t)4 * PLAN_ALIGN, &all) ||
-        !align_ok(all, PLAN_ALIGN, &all) || all > SIZE_MAX || graph_bytes > opts.max_bytes)
+    uint32_t lanes = opts.batch == 1 || !PLAN_SEGMENTS ? 0 : opts.threads > 1 ? opts.threads : 1;
+    uint64_t all = sizeof(struct pith_plan) + (size_t)5 * PLAN_ALIGN, tables = c.kept_bytes, more;
+    bool ok = add_all(c.n_values, WORK_PER_VALUE, &tables) &&
+              add_all(c.n_nodes, WORK_PER_NODE, &tables) &&
+              add_all(c.n_computing, WORK_PER_COMPUTING, &tables) &&
+              add_all(c.n_weighted, WORK_PER_WEIGHTED, &tables) &&
+              add_all(c.n_refs, WORK_PER_INPUT, &tables) &&
+              add_all(c.n_kept, WORK_PER_KEPT, &tables) &&
+              add_all(1, tables > c.bytes ? tables : c.bytes, &all) &&
+              add_all(c.n_weights, WORK_PER_WEIGHT, &all) && mul_ok(c.bytes, lanes, &more) &&
+              mul_ok(more, LANE_PER_GRAPH_BYTE, &more) && add_ok(all, more, &all) &&
+              align_ok(all, PLAN_ALIGN, &all);
+    if (!ok || all > SIZE_MAX || c.bytes > opts.max_bytes)
         return PITH_ERR_LIMIT;
     *work_bytes = all;
     return PITH_OK;

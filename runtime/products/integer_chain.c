@@ -24,8 +24,8 @@
 
 #define PIECE 4096u
 #define MOST_TAPS 256u
-#define TILE 1024u
-#define MOVE_SLOTS 40u /* attributes of Slice, of Pad and of Resize */
+#define TILE (PACKED_BUILT ? 1024u : 64u) /* f32; else on a microcontroller's stack */
+#define MOVE_SLOTS 40u                    /* attributes of Slice, of Pad and of Resize */
 #define NOT_IN_PARTS UINT32_MAX
 #define PART_FLOATS 8192u /* of input and output, at least, where there are so many */
 #define CHUNKS 16u
@@ -358,15 +358,22 @@ static enum pith_status prepare_chain(const struct op_args *args, const struct o
 struct chain_job {
     const struct op_args *args;
     const struct byte_rows *rows;
-    struct combine_bytes combine;
     const struct chain_table *table; /* one for each input; NULL: none */
     size_t n;                        /* elements */
-    size_t outer, inner;             /* Concat: chunks, elements under one place of the axis */
-    uint32_t many;                   /* of two inputs: the one of all elements */
-    size_t width, pixels, piece;     /* elements of a row of the other; rows for each; of an item */
-    struct byte_grid from, to;       /* of the mean */
-    uint32_t c, h, w, oh, ow;        /* pools */
-    int32_t kernel[2], stride[2], pad[2];
+    union {
+        struct {                       /* pools */
+            struct byte_grid from, to; /* of the mean */
+            uint32_t c, h, w, oh, ow;
+            int32_t kernel[2], stride[2], pad[2];
+        };
+        struct { /* Add, Mul */
+            struct combine_bytes combine;
+            uint32_t many;               /* of two inputs: the one of all elements */
+            size_t width, pixels, piece; /* elements of a row of the other; rows for each; of an
+                                            item */
+        };
+        size_t outer; /* Concat: chunks */
+    };
 };
 
 static void look_up(const struct chain_job *j, const struct chain_table *t, const uint8_t *x,
@@ -627,7 +634,7 @@ static void attr_in_memory(const struct op_args *args, uint8_t border, int32_t a
     }
 }
 
-static void run_move(const struct chain_job *j, const struct op_env *env)
+static __attribute__((noinline)) void run_move(const struct chain_job *j, const struct op_env *env)
 {
     const struct op_args *args = j->args;
     struct tview x = view_in_memory(args, args->in[0]), y = view_in_memory(args, args->out[0]);

@@ -4,7 +4,7 @@
  *     filters        two at a time, in the image or decoded, copied to scratch in the order in
  *                    which windows of x lie, then multiplied with all pixels, two at a time
  *     depthwise      four channels at a time, likewise
- *     [K, outputs]   in the image: four outputs at a time, all K; coded: four rows of K at a time,
+ *     [K, outputs]   in the image: four outputs at a time, all K; coded: some rows of K at a time,
  *                    added to sums of all outputs
  * A product with trans_b has its weights as a convolution has them.
  *
@@ -17,8 +17,8 @@
 #include "kernels/kernels.h"
 #include "decode/weight_rows.h"
 
-#define ROWS 4u          /* of K, decoded at a time */
-#define ROWS_BYTES 3072u /* or one, where they are longer */
+#define MOST_ROWS 16u    /* of K, decoded at a time: sums are loaded and stored for each time */
+#define ROWS_BYTES 3072u /* of them, or a longer one */
 
 struct direct_run {
     const struct integer_conv *c;
@@ -72,7 +72,8 @@ static uint32_t rows_of(const struct integer_conv *c)
 
 static uint32_t rows_at_once(const struct integer_conv *c)
 {
-    return c->outputs <= ROWS_BYTES / ROWS ? ROWS : 1;
+    const uint32_t fit = ROWS_BYTES / c->outputs & ~3u; /* tile_matrix takes four at once */
+    return fit > MOST_ROWS ? MOST_ROWS : fit ? fit : 1;
 }
 
 /* ---- scratch -------------------------------------------------------------------------------- */
@@ -107,7 +108,7 @@ static void *cut(uint8_t *mem, size_t *at, size_t bytes)
     return p;
 }
 
-/* Returns the bytes that it takes. */
+/* Returns the bytes that it takes, where mem is NULL. */
 static size_t lay_out(struct direct_run *r, const struct weight *w, bool matrix, uint8_t *mem)
 {
     const struct integer_conv *c = r->c;
@@ -134,7 +135,7 @@ static size_t lay_out(struct direct_run *r, const struct weight *w, bool matrix,
     }
     if (w && mem)
         r->rows = pith_weight_rows_open(w, mem + at);
-    return at + (w ? pith_weight_rows_bytes(w) : 0);
+    return at + (w && !mem ? pith_weight_rows_bytes(w) : 0);
 }
 
 static struct direct_run run_of(const struct integer_conv *c)
@@ -144,23 +145,21 @@ static struct direct_run run_of(const struct integer_conv *c)
 }
 
 /* Pixels of a 1x1 convolution that does not skip any are a single row, where they need no lines. */
-static struct integer_conv in_one_row(const struct integer_conv *c)
+static void join_rows(struct integer_conv *c)
 {
-    struct integer_conv one = *c;
     if (!needs_lines(c) && c->kh * c->kw == 1 && c->oh == c->h && c->ow == c->w) {
-        one.w = one.ow = c->w * c->h;
-        one.h = one.oh = 1;
+        c->w = c->ow = c->w * c->h;
+        c->h = c->oh = 1;
     }
-    return one;
 }
 
-void pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args, bool coded,
+void pith_integer_direct_need(struct integer_conv *c, const struct op_args *args, bool coded,
                               struct op_need *need)
 {
     const struct weight *w = coded ? args->weight : NULL;
     const bool matrix = is_matrix(args);
-    const struct integer_conv one = in_one_row(c);
-    struct direct_run r = run_of(&one);
+    join_rows(c);
+    struct direct_run r = run_of(c);
     need->scratch_bytes = aligned_bytes(lay_out(&r, w, matrix, NULL));
     if (!coded)
         return;
@@ -206,7 +205,8 @@ static inline void put(const struct direct_run *r, size_t at, const struct outpu
 }
 
 /* By the kernel that adds rows of bytes: it rounds as the packed kernels do. */
-static void add_residual(const struct direct_run *r, const struct pith_kernels *kernels)
+static __attribute__((noinline)) void add_residual(const struct direct_run *r,
+                                                   const struct pith_kernels *kernels)
 {
     const struct integer_conv *c = r->c;
     const struct integer_conv_data *d = r->data;
@@ -310,7 +310,7 @@ static void run_row(const struct direct_run *r, const uint8_t *x, size_t at, con
 
 /* A reader goes forward only. So each filter is decoded once, and multiplied with all pixels of all
  * images before the next one comes. */
-static void run_filters(const struct direct_run *r)
+static __attribute__((noinline)) void run_filters(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
     memset(r->packed, 0, tile_window_bytes(&r->window));
@@ -373,7 +373,7 @@ static void run_channels(const struct direct_run *r, const uint8_t *x, uint32_t 
 }
 
 /* Channels that are left are the last of four, so that nothing is read beyond them. */
-static void run_depthwise(const struct direct_run *r)
+static __attribute__((noinline)) void run_depthwise(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
     for (uint32_t o = 0, n; o < c->channels; o += n) {
@@ -412,7 +412,7 @@ static void put_output(const struct direct_run *r, uint32_t i, uint32_t o, uint3
     put(r, i * r->y_pixel, &out, sum);
 }
 
-static void run_matrix(const struct direct_run *r)
+static __attribute__((noinline)) void run_matrix(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
     for (uint32_t i = 0; i < rows_of(c); i++)
@@ -424,7 +424,7 @@ static void run_matrix(const struct direct_run *r)
         }
 }
 
-static void run_coded_matrix(const struct direct_run *r)
+static __attribute__((noinline)) void run_coded_matrix(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
     uint32_t *sum = sums_in_y(c) ? (void *)r->data->y : r->packed;
@@ -441,12 +441,10 @@ static void run_coded_matrix(const struct direct_run *r)
             put_output(r, i, o, sum[(size_t)i * c->outputs + o]);
 }
 
-void pith_integer_direct_run(const struct integer_conv *conv, const struct op_args *args,
+void pith_integer_direct_run(const struct integer_conv *c, const struct op_args *args,
                              const struct op_env *env, const struct integer_conv_data *data)
 {
     const bool matrix = is_matrix(args);
-    const struct integer_conv one = in_one_row(conv);
-    const struct integer_conv *c = &one;
     const size_t plane = (size_t)c->h * c->w, pixels = rows_of(c);
     struct direct_run r = run_of(c);
     r.data = data;

@@ -7,8 +7,9 @@
 
 #include "products/integer_conv.h"
 
-/* Scratch, of weights that are decoded at each run (coded) or lie there. c: what args is. */
-void pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args, bool coded,
+/* Scratch, of weights that are decoded at each run (coded) or lie there. c: what args is; rows
+ * of pixels that can be one become one, for the runs. */
+void pith_integer_direct_need(struct integer_conv *c, const struct op_args *args, bool coded,
                               struct op_need *need);
 void pith_integer_direct_run(const struct integer_conv *c, const struct op_args *args,
                              const struct op_env *env, const struct integer_conv_data *data);

@@ -189,7 +189,7 @@ static void need_elements(const struct op_args *args, struct op_need *need)
 static void direct_workspace(const struct op_args *args, const struct op_env *env,
                              struct op_need *need)
 {
-    const struct integer_op *op = args->lowered;
+    struct integer_op *op = args->lowered;
     const bool coded = pith_weight_rows_wanted(env, args->weight);
     pith_integer_direct_need(&op->conv, args, coded, need);
     if (!coded)
@@ -381,6 +381,16 @@ static struct combine_bytes add_of(const struct op_args *args)
         .relu = args->fuse.act == ACT_RELU};
 }
 
+/* Not inlined: what a sum takes would be on the stack of every product. */
+static __attribute__((noinline)) void
+run_with_sum(const struct op_args *args, const struct op_env *env, struct integer_conv_data *data)
+{
+    const struct combine_bytes add = add_of(args);
+    data->residual = args->fuse.residual->data;
+    data->add = &add;
+    ((const struct integer_op *)args->lowered)->kernel->run(args, env, data);
+}
+
 bool pith_integer_op_run(const struct op_args *args, const struct op_env *env)
 {
     const struct integer_op *op = args->lowered;
@@ -393,7 +403,6 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env)
                                      .zero_x = zero ? integer_at(x->type, zero->data, 0) : 0,
                                      .bias = bias ? bias->data : NULL,
                                      .prep = args->prep};
-    struct combine_bytes add;
     if (args->n_grids) {
         const struct tview *factor = args->grid[GRID_RESULT].scale;
         const struct tview *to = args->grid[GRID_RESULT].zero;
@@ -401,11 +410,9 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env)
         data.factor_step = shape_elems(&factor->shape) > 1;
         data.zero_y = to ? integer_at(to->type, to->data, 0) : 0;
     }
-    if (args->n_grids == PRODUCT_ADD_GRIDS) {
-        add = add_of(args);
-        data.residual = args->fuse.residual->data;
-        data.add = &add;
-    }
-    op->kernel->run(args, env, &data);
+    if (args->n_grids == PRODUCT_ADD_GRIDS)
+        run_with_sum(args, env, &data);
+    else
+        op->kernel->run(args, env, &data);
     return true;
 }

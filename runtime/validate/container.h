@@ -11,6 +11,18 @@
 #include "kernels/crc32c.h"
 #include "validate/graph.h"
 
+/* What a graph consists of, before it is read. */
+struct graph_counts {
+    uint64_t bytes, kept_bytes; /* pith_graph_need; up to its weights */
+    uint64_t n_refs;            /* inputs of all nodes */
+    uint32_t n_values, n_nodes, n_weights;
+    uint32_t n_computing; /* nodes that do more than change a grid */
+    uint32_t n_weighted;  /* nodes that may read an input in file form */
+    uint32_t n_kept;      /* at most so many weights are coded, or read so */
+};
+enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags,
+                                  struct graph_counts *counts, struct pith_error *err);
+
 /* Bytes of memory (64-byte aligned) that pith_graph_read will use for this image. Checks the
  * header, the chunk table and, unless PITH_FLAG_NO_CHECKSUM, the checksums. */
 enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,

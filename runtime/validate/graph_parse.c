@@ -120,6 +120,7 @@ static enum pith_status parse_weights(struct graph_parse *p)
         enum pith_status st = pith_parse_weight(p, &w);
         if (st)
             return st;
+        p->n_coded += pith_weight_borrow(&w) == NULL;
         if (p->fill)
             p->g.weights[i] = w;
     }
@@ -317,6 +318,8 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
     }
     p->n_slots += node->info->n_slots;
     p->n_refs += node->n_in;
+    p->n_weighted += (node->info->flags & (OP_WEIGHT | OP_TABLE)) != 0;
+    p->n_computing += (node->info->traits.flags & TRAIT_GRID) == 0;
     p->g.n_values += node->n_out;
     p->max_in = node->n_in > p->max_in ? node->n_in : p->max_in;
     p->max_out = node->n_out > p->max_out ? node->n_out : p->max_out;

@@ -73,8 +73,8 @@ static enum pith_status count_graph(const void *blob, size_t bytes, uint32_t fla
 }
 
 /* In and out are as large as the largest node's: they are scratch of the walk over shapes. */
-enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
-                                 uint64_t *mem_bytes, struct pith_error *err)
+enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags,
+                                  struct graph_counts *counts, struct pith_error *err)
 {
     struct image im;
     struct graph_parse c;
@@ -84,8 +84,26 @@ enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
     if (st)
         return st;
     lay_out(&c, &b, &m);
-    *mem_bytes = b.used;
+    *counts = (struct graph_counts){.bytes = b.used,
+                                    .kept_bytes = m.g.kept_bytes,
+                                    .n_values = c.g.n_values,
+                                    .n_nodes = c.g.n_nodes,
+                                    .n_weights = c.g.n_weights,
+                                    .n_kept = c.n_coded + c.n_weighted,
+                                    .n_computing = c.n_computing,
+                                    .n_weighted = c.n_weighted,
+                                    .n_refs = c.n_refs};
     return PITH_OK;
+}
+
+enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
+                                 uint64_t *mem_bytes, struct pith_error *err)
+{
+    struct graph_counts c;
+    enum pith_status st = pith_graph_count(blob, bytes, flags, &c, err);
+    if (!st)
+        *mem_bytes = c.bytes;
+    return st;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

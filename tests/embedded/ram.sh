@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # RAM of a microcontroller: what a plan of a compressed file needs, with reference kernels and without
 # threads, is at most what the same float network needs; where weights are coded, a decoder's 1,408
-# bytes, a table of 1,024, decoded rows of 3,072 and a ten-thousandth more, and with adaptive streams their model. Outputs have the bits of
-# weights decoded once. Prints a table: bytes of RAM.
+# bytes, a table of up to 3,072, decoded rows of 3,072 and a ten-thousandth more, and with adaptive
+# streams their model. Outputs have the bits of weights decoded once. Prints a table: bytes of RAM.
 [ -d "$PITH_DATA/models" ] || { echo "no $PITH_DATA/models"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -75,7 +75,7 @@ done <"$work/needs"
 python3 - "$work/needs" <<'END'
 import os, sys
 FORMS = ["float", "encoded", "codebook", "sparse", "huffman", "adaptive", "int8", "int8huffman"]
-DECODER = 1408 + 1024 + 3072
+DECODER = 1408 + 3072 + 3072
 need, output = {}, {}
 for line in open(sys.argv[1]):
     path, kernels, total, *rest = line.split()

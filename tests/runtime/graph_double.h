@@ -168,30 +168,45 @@ static inline const struct graph *gd_graph(void)
 
 #ifdef GRAPH_DOUBLE_READER
 /* Everything but the values stays in gd; as much memory is requested as by a reader. */
-static uint64_t gd_bytes(void)
+enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags,
+                                  struct graph_counts *c, struct pith_error *err)
 {
-    uint64_t n_refs = 0;
-    for (uint32_t n = 0; n < gd.g.n_nodes; n++)
-        n_refs += gd.node[n].n_in;
-    return gd.g.n_values * sizeof(struct tview) + gd.g.n_nodes * sizeof(struct graph_node) +
-           n_refs * sizeof(uint32_t) + gd.g.n_weights * sizeof(struct weight) +
-           gd.g.n_inputs * sizeof(struct graph_input);
+    (void)blob, (void)bytes, (void)flags, (void)err;
+    *c = (struct graph_counts){.kept_bytes = gd.g.n_values * sizeof(struct tview),
+                               .n_values = gd.g.n_values,
+                               .n_nodes = gd.g.n_nodes,
+                               .n_weights = gd.g.n_weights};
+    for (uint32_t n = 0; n < gd.g.n_nodes; n++) {
+        c->n_refs += gd.node[n].n_in;
+        c->n_weighted += (gd.node[n].info->flags & (OP_WEIGHT | OP_TABLE)) != 0;
+        c->n_computing += (gd.node[n].info->traits.flags & TRAIT_GRID) == 0;
+    }
+    for (uint32_t i = 0; i < gd.g.n_weights; i++)
+        c->n_kept += pith_weight_borrow(&gd.weight[i]) == NULL;
+    c->n_kept += c->n_weighted;
+    c->bytes = c->kept_bytes + gd.g.n_nodes * sizeof(struct graph_node) +
+               c->n_refs * sizeof(uint32_t) + gd.g.n_weights * sizeof(struct weight) +
+               gd.g.n_inputs * sizeof(struct graph_input);
+    return PITH_OK;
 }
 
 enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
                                  uint64_t *mem_bytes, struct pith_error *err)
 {
-    (void)blob, (void)bytes, (void)flags, (void)err;
-    *mem_bytes = gd_bytes();
-    return PITH_OK;
+    struct graph_counts c;
+    enum pith_status st = pith_graph_count(blob, bytes, flags, &c, err);
+    *mem_bytes = c.bytes;
+    return st;
 }
 
 enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
                                  void *mem, uint64_t mem_bytes, struct graph *g,
                                  struct tview **value_shapes, struct pith_error *err)
 {
-    (void)blob, (void)bytes, (void)flags, (void)batch, (void)err;
-    assert_true(mem_bytes >= gd_bytes());
+    struct graph_counts c;
+    (void)batch;
+    pith_graph_count(blob, bytes, flags, &c, err);
+    assert_true(mem_bytes >= c.bytes);
     memset(mem, 0xa5, (size_t)mem_bytes);
     memcpy(mem, gd.value, gd.g.n_values * sizeof(struct tview));
     *value_shapes = mem;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows.c - see byte_rows_impl.h; and what levels have no template of. */
 #define ROW(name) name
+#define LANES 4u
 #include "kernels/ref/byte_rows_impl.h"
 
 #ifdef __x86_64__

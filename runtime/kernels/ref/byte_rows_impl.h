@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows_impl.h - template of the rows of bytes of kernel_integer.h, which every level
  * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
- * OWN_ROWS where the level has written combine, quantize, largest, mean_block and real_sums itself.
+ * LANES where they are not 32; OWN_ROWS where the level has written combine, quantize, largest,
+ * mean_block and real_sums itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
@@ -9,8 +10,11 @@
 #include <string.h>
 #include "kernels/kernel_integer.h"
 
-/* Two vectors of AVX2, half a one of AVX-512's bytes; a multiple of all. */
+/* Two vectors of AVX2, half a one of AVX-512's bytes; a multiple of all. The reference has fewer,
+ * as a microcontroller has little stack. */
+#ifndef LANES
 #define LANES 32u
+#endif
 
 /* flip turns i8 into u8, so that one loop serves both; differences fit 9 bits, which f32 holds
  * exactly. */
@@ -154,7 +158,8 @@ void ROW(pith_largest_bytes)(const struct largest_bytes *l, uint8_t *y, size_t n
 #define SUM_LANES 16u /* of sum_f32.h */
 
 #ifndef OWN_ROWS
-static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, uint8_t *y)
+static __attribute__((noinline)) void mean_block(const struct mean_bytes *m, const uint8_t *x,
+                                                 size_t n, uint8_t *y)
 {
     float sum[SUM_LANES][LANES] = {{0}}, v[LANES];
     uint8_t some[LANES] = {0};
@@ -178,14 +183,17 @@ static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, u
 
 /* One channel whose pixels are neighbours. Then lanes are pixels and not channels, and the order
  * is again that of sum_f32.h. */
-static void mean_row(const struct mean_bytes *m, uint8_t *y)
+static __attribute__((noinline)) void mean_row(const struct mean_bytes *m, uint8_t *y)
 {
+    enum { SIDE_BY_SIDE = LANES < SUM_LANES ? LANES : SUM_LANES };
     float sum[SUM_LANES] = {0}, v[LANES];
     size_t p = 0;
     for (; p + LANES <= m->pixels; p += LANES) {
+        float *const to = sum + p % SUM_LANES;
         to_real(&m->from, m->x + p, v);
-        for (uint32_t i = 0; i < SUM_LANES; i++)
-            sum[i] = sum[i] + v[i] + v[SUM_LANES + i];
+        for (uint32_t k = 0; k < LANES; k += SIDE_BY_SIDE)
+            for (uint32_t i = 0; i < SIDE_BY_SIDE; i++)
+                to[i] += v[k + i];
     }
     ROW(pith_dequantize_bytes)(&m->from, m->x + p, v, m->pixels - p);
     for (size_t i = 0; p < m->pixels; i++, p++)
