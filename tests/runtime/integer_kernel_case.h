@@ -46,7 +46,8 @@ static inline uint32_t pick(uint32_t from, uint32_t to)
 
 static inline uint8_t some_byte(uint32_t kind)
 {
-    return kind == 0 ? 255 : kind == 1 ? 0x80 : kind == 2 ? 127 : (uint8_t)random_u64(&seed);
+    static const uint8_t extreme[] = {255, 0x80, 127, 0};
+    return kind < sizeof extreme ? extreme[kind] : (uint8_t)random_u64(&seed);
 }
 
 static inline struct guarded guard_bytes(size_t n)
