@@ -5,10 +5,10 @@
  *     bench_sweep MODEL DATA RANGE LAMBDA[,LAMBDA..] PREFIX [OPTION VALUE]... [--mirror 1]
  *
  * PREFIX0.pith, PREFIX1.pith, ..., and a JSON line each: bytes, loss as the sweep measures it,
- * seconds of the processor, of the sensitivities too. Options: --steps auto|tensor|row, --states
- * 0|8|16, --paths K, --rate SHARE of lambda in the rounding, --places SHARE, --threads N,
- * --without statistics,correction,refit,coupling; --mirror: pictures count with their mirror
- * images. Data is for input 0. */
+ * seconds of the processor, of the sensitivities too. Options: --steps auto|tensor, --states
+ * 0|8|16,
+ * --rate SHARE of lambda in the rounding, --places SHARE; --mirror: pictures count with their
+ * mirror images. Data is for input 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,17 +38,8 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static uint32_t without_of(const char *list)
-{
-    return (strstr(list, "statistics") ? PITH_SWEEP_NO_STATISTICS : 0u) |
-           (strstr(list, "correction") ? PITH_SWEEP_NO_CORRECTION : 0u) |
-           (strstr(list, "refit") ? PITH_SWEEP_NO_REFIT : 0u) |
-           (strstr(list, "coupling") ? PITH_SWEEP_NO_COUPLING : 0u);
-}
-
 struct args {
     struct pith_weight_sweep_opts sweep;
-    uint32_t threads;
     bool mirror;
 };
 
@@ -56,22 +47,14 @@ static bool read_option(struct args *a, const char *name, const char *value)
 {
     if (!strcmp(name, "--rate"))
         a->sweep.rate_share = atof(value);
-    else if (!strcmp(name, "--without"))
-        a->sweep.without = without_of(value);
     else if (!strcmp(name, "--places"))
         a->sweep.place_share = atof(value);
-    else if (!strcmp(name, "--paths"))
-        a->sweep.paths = (uint32_t)atoi(value);
     else if (!strcmp(name, "--states"))
         a->sweep.states = (uint32_t)atoi(value);
-    else if (!strcmp(name, "--threads"))
-        a->threads = (uint32_t)atoi(value);
     else if (!strcmp(name, "--mirror"))
         a->mirror = true;
     else if (!strcmp(name, "--steps"))
-        a->sweep.steps = !strcmp(value, "tensor") ? PITH_SWEEP_STEPS_TENSOR
-                         : !strcmp(value, "row")  ? PITH_SWEEP_STEPS_ROW
-                                                  : PITH_SWEEP_STEPS_AUTO;
+        a->sweep.steps = !strcmp(value, "tensor") ? PITH_SWEEP_STEPS_TENSOR : PITH_SWEEP_STEPS_AUTO;
     else
         return false;
     return true;
@@ -113,7 +96,7 @@ static void sweep_once(const struct args *a, const struct pith_model *m, const c
 
 int main(int argc, char **argv)
 {
-    struct args a = {.sweep = {.size_bytes = sizeof a.sweep}, .threads = 2};
+    struct args a = {.sweep = {.size_bytes = sizeof a.sweep}};
     struct pith_opts runtime;
     struct pith_model *m;
     struct pith_sensitivity sensitivity;
@@ -129,8 +112,7 @@ int main(int argc, char **argv)
     check(pith_model_fold_batch_norm(m, NULL, &err), "folding");
     check(pith_model_infer_shapes(m, &err), "shapes");
     pith_opts_init(&runtime, sizeof runtime);
-    if (a.threads > 1)
-        check(pith_threads_start(&runtime, a.threads), "threads");
+    check(pith_threads_start(&runtime, 2), "threads");
     struct pith_feed_input input = {.data = open_data(m, argv[2], argv[3])};
     struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
     if (a.mirror)

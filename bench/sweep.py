@@ -4,7 +4,6 @@
 package nncodec is installed, NNCodec's bytes at equal KL.
 
 usage: sweep.py resnet20|squeezenet|mobilenet|squeezenet-dc [--lambda L,L..] [--qp Q,Q..]
-       sweep.py parts|parts-mobilenet          one part of the sweep after the other, from plain rounding on
 
 NNCodec codes the network's weights (batch normalization as one scale and one shift a channel, its "bnf") with dependent
 quantization and its parameter search, with and without opt_qp; afterwards each layer's means (behind a batch
@@ -43,20 +42,7 @@ NETS = {
                   "6e-9,1.2e-8", ("-38,-36,-34", "-44,-41,-38"), USUAL + "8"),
     "squeezenet-dc": ("imagenet_squeezenet_v1_dc", BGR + ",crop=227", (IMAGENET, "0:500:2"), "0:500:16",
                       (IMAGENET, "3:500:4"), "1e-7,3e-7", ("-38,-36,-34,-32", "-46,-44"), USUAL + "8"),
-    "parts": ("cifar10_resnet20", RGB, ("cifar10/train_jpeg.tar.gz", "0:50000:195"), "",
-              ("cifar10/train_jpeg.tar.gz", "1:50000:25"), ("1e-7,2e-7", "2e-7,4e-7", "8e-7,1.1e-6"), None, ""),
-    "parts-mobilenet": ("imagenet_mobilenet_v2", RGB + ",crop=224", (IMAGENET, "0:500:8"), "", (IMAGENET, "3:500:4"),
-                        ("1e-9,4e-9", "4e-9,1e-8", "4e-9,1e-8"), None, ""),
 }
-# Which of the three pairs of lambdas, which give about equal KL, and options: each row adds a part.
-PARTS = [(0, "--without statistics,correction,refit,coupling --steps tensor"),
-         (0, "--without statistics,correction,refit,coupling"),
-         (1, "--without correction,refit,coupling --paths 1"),
-         (1, "--without correction,refit,coupling"),
-         (1, "--without correction,refit,coupling --rate .5"),
-         (1, "--without correction,refit,coupling --rate .5 --states 8"),
-         (1, "--without correction,coupling --rate .5 --states 8"),
-         (2, "--without coupling --rate .5 --states 8")]
 
 
 def pith(*args):
@@ -177,11 +163,6 @@ def main():
     o = parser.parse_args()
     net, modes = NETS[o.network], []
     with tempfile.TemporaryDirectory() as work:
-        for which, options in PARTS if o.network.startswith("parts") else ():
-            for p in sweep_points(net, net[5][which], options, work):
-                print(json.dumps({"network": o.network, "options": options, **p}), flush=True)
-        if o.network.startswith("parts"):
-            return
         for opt_qp in (False, True) if importlib.util.find_spec("nncodec") else ():
             modes.append([])
             for qp in (o.qp or net[6][opt_qp]).split(","):

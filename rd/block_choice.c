@@ -36,12 +36,6 @@ struct work {
     struct room *room;       /* [threads] */
 };
 
-uint64_t pith_blocks_gone(double share, uint64_t n)
-{
-    const uint64_t gone = (uint64_t)floor(share * (double)n + 0.5);
-    return gone >= n ? n - 1 : gone;
-}
-
 /* ---- H^-1 ------------------------------------------------------------------------------------ */
 
 /* v [n, n]: U^-1, row by row from the last. */
@@ -177,12 +171,12 @@ static bool drop_cheapest(const struct work *w, uint64_t blocks, uint8_t *kept)
 {
     const struct block_choice *c = w->c;
     const struct removal **sorted = malloc((size_t)blocks * sizeof *sorted);
-    uint64_t gone = pith_blocks_gone(c->share, blocks);
+    uint64_t gone = 0;
     for (uint64_t i = 0; i < blocks && sorted; i++)
         sorted[i] = &w->removal[i];
     if (sorted)
         qsort(sorted, (size_t)blocks, sizeof *sorted, by_cost);
-    if (sorted && !(c->share > 0))
+    if (sorted)
         while (gone + 1 < blocks && sorted[gone]->cost < c->price)
             gone++;
     for (uint64_t i = 0; i < gone && sorted; i++)

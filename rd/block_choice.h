@@ -18,8 +18,7 @@ struct block_choice {
     uint64_t rows;                     /* of all groups */
     const double *loss;                /* [rows] F */
     uint32_t block_rows, block_cols;   /* divide the rows of a group, and n */
-    double share;                      /* of the blocks, that goes; 0: what costs less than price */
-    double price;                      /* nats that a block is worth */
+    double price;                      /* nats that a block is worth: what costs less goes */
     const struct pith_opts *runtime;
 };
 
@@ -27,8 +26,5 @@ struct block_choice {
  * least one block stays. The same for any number of threads. PITH_ERR_MEMORY. */
 enum pith_status pith_block_choose(const struct block_choice *c, uint8_t *kept,
                                    struct pith_error *err);
-
-/* The blocks of a share that go, of n; one stays at least. */
-uint64_t pith_blocks_gone(double share, uint64_t n);
 
 #endif

@@ -87,8 +87,6 @@ static void keep_blocks(const struct layer_support *s, const uint32_t *key, uint
     uint64_t gone = 0;
     for (uint64_t i = 0; i < n; i++)
         gone += key[i] < price;
-    if (s->share > 0)
-        gone = pith_blocks_gone(s->share, n);
     pith_largest(key, n, gone < n ? n - gone : 1, keep);
 }
 
@@ -122,7 +120,6 @@ static enum pith_status choose_blocks(struct layer_support *s, const struct supp
                                    .loss = l->loss,
                                    .block_rows = block_rows(s->pattern),
                                    .block_cols = block_cols(s->pattern),
-                                   .share = s->share,
                                    .price =
                                        s->price * block_rows(s->pattern) * block_cols(s->pattern),
                                    .runtime = l->runtime};

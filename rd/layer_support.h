@@ -14,7 +14,6 @@
 
 struct layer_support {
     const struct pith_pattern *pattern; /* borrowed; NULL: the layer has none */
-    double share;                       /* of blocks or elements, that goes; 0: by their price */
     double price;                       /* nats that a weight is worth */
     uint8_t *kept;                      /* [rows, n] as the weight; NULL: rows choose, or none is */
     struct row_windows windows;         /* factor NULL: rows do not choose */

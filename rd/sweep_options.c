@@ -8,13 +8,7 @@
 #include "base/error_fill.h"
 #include "decode/trellis.h"
 
-static bool fixes_share(const struct pith_pattern *p)
-{
-    return p->kind == PITH_PATTERN_N_OF_M || p->kind == PITH_PATTERN_BALANCED;
-}
-
-static enum pith_status check_pattern(const struct pith_pattern *p, double sparsity,
-                                      struct pith_error *err)
+static enum pith_status check_pattern(const struct pith_pattern *p, struct pith_error *err)
 {
     char text[40];
     pith_pattern_print(p, text, sizeof text);
@@ -22,21 +16,13 @@ static enum pith_status check_pattern(const struct pith_pattern *p, double spars
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot sweep in the pattern '%s': N:M, balanced:K/N or blocks",
                                text);
-    if (!(sparsity >= 0 && sparsity < 1))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot sweep: sparsity %g is not between 0 and 1", sparsity);
-    if (fixes_share(p) && sparsity > 0)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot sweep: the pattern '%s' fixes the sparsity, got %g", text,
-                               sparsity);
     return PITH_OK;
 }
 
 enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
-                                         const struct pith_pattern *pattern, double sparsity,
-                                         struct pith_error *err)
+                                         const struct pith_pattern *pattern, struct pith_error *err)
 {
-    enum pith_status status = check_pattern(pattern, sparsity, err);
+    enum pith_status status = check_pattern(pattern, err);
     if (status)
         return status;
     struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
@@ -55,7 +41,7 @@ enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
 
 bool pith_sweep_has_pattern(const struct pith_weight_sweep_opts *o)
 {
-    return o->pattern.kind != PITH_PATTERN_ANY || o->sparsity > 0 || o->sparsity < 0;
+    return o->pattern.kind != PITH_PATTERN_ANY;
 }
 
 enum pith_status pith_sweep_check(const struct pith_model *m,
@@ -68,6 +54,5 @@ enum pith_status pith_sweep_check(const struct pith_model *m,
                                "cannot sweep: lambda %g, rate share %g, %u paths, %u states, %u "
                                "levels",
                                o->lambda, o->rate_share, o->paths, o->states, o->levels);
-    return pith_sweep_has_pattern(o) ? pith_weight_sweep_takes(m, &o->pattern, o->sparsity, err)
-                                     : PITH_OK;
+    return pith_sweep_has_pattern(o) ? pith_weight_sweep_takes(m, &o->pattern, err) : PITH_OK;
 }

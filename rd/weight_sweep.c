@@ -437,7 +437,6 @@ static enum pith_status choose_support(const struct sweep *s, struct layer *l)
                                        .loss = l->round.loss,
                                        .keep_zeros = l->round.keep_zeros,
                                        .runtime = s->opts.runtime};
-    l->support.share = s->opts.sparsity;
     l->support.price = l->support.pattern ? price_of(s, l) : 0;
     enum pith_status status = pith_support_choose(&l->support, &of, s->err);
     l->round.kept = l->support.kept;

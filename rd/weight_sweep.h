@@ -82,11 +82,9 @@ struct pith_weight_sweep_opts {
                         adaptive file has in fewer bytes, and no other: 8 or 16; 0: none. Rows are
                         swept from their first weight on then; short ones have no trellis */
     struct pith_pattern pattern; /* that weights keep, in the layers that pith_prune takes: what
-                                    goes is chosen by what it costs (layer_support.h); ANY, N_OF_M,
-                                    BLOCK or BALANCED. Such layers have no trellis */
-    double sparsity; /* 0..1, of each layer's blocks, or with ANY of its weights, that go; 0: blocks
-                        that cost less than their bits, and with ANY no pattern. Of N_OF_M and
-                        BALANCED: 0 */
+                                    goes is chosen by what it costs (layer_support.h), blocks that
+                                    cost less than their bits; ANY (no pattern), N_OF_M, BLOCK or
+                                    BALANCED. Such layers have no trellis */
     uint32_t levels; /* 3..16 that a weight's may be at most, 0 in their middle, so that run forms
                           of few centroids take it; steps may cut off large weights then, and there
                           is no trellis. 0: 255 */
@@ -100,10 +98,10 @@ struct pith_weight_sweep_report {
     double bits, loss; /* sums over layers */
 };
 
-/* Whether the sweep can keep the pattern in m. PITH_ERR_ARGUMENT: it divides no layer, is of rows
- * or channels, or what sparsity says does not go with it; PITH_ERR_MEMORY. */
+/* Whether the sweep can keep the pattern in m. PITH_ERR_ARGUMENT: it divides no layer, or is of
+ * rows or channels; PITH_ERR_MEMORY. */
 enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
-                                         const struct pith_pattern *pattern, double sparsity,
+                                         const struct pith_pattern *pattern,
                                          struct pith_error *err);
 
 /* m has no normalization behind a layer that could be folded, or its steps are coarser than they

@@ -317,7 +317,6 @@ static uint32_t mark_options(const struct job *j, const struct pith_model *m)
     if (pith_goal_shapes(g)) {
         crc = pith_checksum_number(crc, (uint64_t)g->pattern.kind);
         crc = pith_checksum_number(crc, (uint64_t)g->pattern.a << 32 | g->pattern.b);
-        crc = mark_float(crc, g->sparsity);
         crc = pith_checksum_number(crc, g->levels);
     }
     for (uint32_t i = 0; i < m->n_outputs && j->opts->output_weight; i++)
@@ -478,9 +477,8 @@ static enum pith_status check_shape(const struct pith_model *m, const struct pit
         return PITH_OK;
     if (g->run == PITH_GOAL_RUN_INT8)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "integer layers keep no pattern or levels");
-    return g->pattern.kind == PITH_PATTERN_ANY && !(g->sparsity > 0)
-               ? PITH_OK
-               : pith_weight_sweep_takes(m, &g->pattern, g->sparsity, err);
+    return g->pattern.kind == PITH_PATTERN_ANY ? PITH_OK
+                                               : pith_weight_sweep_takes(m, &g->pattern, err);
 }
 
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,

@@ -9,10 +9,10 @@
 
 #include "measure/difference.h"
 #include "base/error_fill.h"
-#include "base/snr.h"
 #include "export/export.h"
 #include "pith_load.h"
 #include "pith_tune.h"
+#include "goal_figures.h"
 #include "sample_split.h"
 #include "uncertain_loss.h"
 
@@ -38,12 +38,6 @@ struct kept {
     bool *right;     /* owns: [calls], with labels */
     uint64_t calls, room_calls;
     double squares; /* with targets: sum of mean squared errors */
-};
-
-struct eval_output {
-    uint32_t output;
-    double weight; /* of losses */
-    struct output_kind kind;
 };
 
 struct pith_goal_eval {
@@ -548,76 +542,8 @@ void pith_goal_eval_free(struct pith_goal_eval *j)
     free(j);
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
-
-/* The standard error of a mean of n, of sums of it and of its squares. */
-static double error_of(double sum, double squares, uint64_t n)
-{
-    double mean = sum / (double)n, var = squares / (double)n - mean * mean;
-    return n > 1 && var > 0 ? sqrt(var / (double)(n - 1)) : 0;
-}
-
-/* What is NaN or infinite in the original alone is not lost, and counts as nothing. */
-static void take_output(struct pith_goal_loss *l, const struct eval_output *o,
-                        const struct pith_difference_sums *s, uint64_t calls)
-{
-    double noise_error = error_of(s->noise, s->noise_squares, calls) * (double)calls * o->weight;
-    double noise = s->nonfinite_b > 0 ? HUGE_VAL : s->noise * o->weight;
-    double db = pith_snr_db(s->signal, noise), low = pith_snr_db(s->signal, noise + noise_error);
-    l->nonfinite += s->nonfinite_b;
-    if (db < l->snr_db)
-        l->worst = o->output;
-    l->snr_db = fmin(l->snr_db, db);
-    l->snr_low_db = fmin(l->snr_low_db, low);
-    if (o->kind.classes == 0) {
-        l->numbers = true;
-        l->numbers_db = fmin(l->numbers_db, db);
-        l->numbers_low_db = fmin(l->numbers_low_db, low);
-        return;
-    }
-    double kl = o->weight * s->kl / (double)calls, agree = (double)s->agree / (double)s->rows,
-           error = o->weight * error_of(s->kl, s->kl_squares, calls);
-    if (!l->classes || kl > l->kl) {
-        l->kl = kl;
-        l->kl_error = error;
-    }
-    l->kl_high = fmax(l->kl_high, kl + error);
-    l->agreement = l->classes ? fmin(l->agreement, agree) : agree;
-    l->classes = true;
-}
-
-/* Where each call gives one row: in place of the standard error, which knows nothing of samples
- * that are rare. */
-static enum pith_status take_uncertain(struct pith_goal_loss *l, const struct pass *p,
-                                       struct pith_error *err)
-{
-    const struct output_kind *kind = &p->j->out[0].kind;
-    double high = 0;
-    if (p->j->n_out > 1 || kind->rows != 1 || p->sums[0].rows != p->calls)
-        return PITH_OK;
-    if (!pith_uncertain_loss(kind, p->kept->y, p->y, p->calls, &high))
-        return pith_error_no_memory(err);
-    l->kl_high = fmax(l->kl, p->j->out[0].weight * high);
-    return PITH_OK;
-}
-
-static void take_metric(struct pith_goal_loss *l, const struct pass *p)
-{
-    double n = (double)p->calls;
-    l->metric = p->j->metric;
-    if (l->metric == PITH_METRIC_TOP1) {
-        l->after = (double)p->right / n;
-        l->before = ((double)p->right - (double)p->won + (double)p->lost) / n;
-        l->drop = l->before - l->after;
-        /* Of the mean of paired differences (-1, 0, 1), as if one sample more had changed: where
-         * none of a dozen did, the error is not 0. */
-        l->drop_error = sqrt((double)(p->won + p->lost) + 1 - l->drop * l->drop * n) / n;
-    } else if (l->metric == PITH_METRIC_PSNR) {
-        l->before = -10 * log10(p->kept->squares / n);
-        l->after = -10 * log10(p->squares / n);
-        l->drop = (l->before - l->after) / 100;
-    }
-}
+/* ---- measuring a file -------------------------------------------------------------------------
+ */
 
 /* A file from elsewhere may be another network. */
 static enum pith_status check_outputs(const struct pith_goal_eval *j, struct pith_engine *e,
@@ -646,11 +572,6 @@ enum pith_status pith_goal_eval_measure(struct pith_goal_eval *j, enum pith_goal
                      .sums = calloc(j->n_out, sizeof *p.sums),
                      .y = calloc(kept->n + 1, sizeof *p.y),
                      .all = calls_in(j, part)};
-    struct pith_goal_loss l = {.agreement = NAN,
-                               .snr_db = HUGE_VAL,
-                               .snr_low_db = HUGE_VAL,
-                               .numbers_db = HUGE_VAL,
-                               .numbers_low_db = HUGE_VAL};
     struct pith_engine *e = NULL;
     enum pith_status st = p.sums && p.y ? PITH_OK : pith_error_no_memory(err);
     if (!st)
@@ -660,15 +581,20 @@ enum pith_status pith_goal_eval_measure(struct pith_goal_eval *j, enum pith_goal
     if (!st)
         st = run_pass(&p, e, part, err);
     pith_engine_close(e);
-    if (!st) {
-        l.samples = p.calls;
-        for (uint32_t i = 0; i < j->n_out; i++)
-            take_output(&l, &j->out[i], &p.sums[i], p.calls);
-        take_metric(&l, &p);
-        st = take_uncertain(&l, &p, err);
-    }
+    const struct goal_sums sums = {.out = j->out,
+                                   .n_out = j->n_out,
+                                   .metric = j->metric,
+                                   .sums = p.sums,
+                                   .was = kept->y,
+                                   .now = p.y,
+                                   .calls = p.calls,
+                                   .right = p.right,
+                                   .won = p.won,
+                                   .lost = p.lost,
+                                   .squares_before = kept->squares,
+                                   .squares = p.squares};
     if (!st)
-        *loss = l;
+        st = pith_goal_figures(&sums, loss, err);
     free(p.sums);
     free(p.y);
     return st;

@@ -178,7 +178,6 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
         .feed = e->opts->feed,
         .states = e->opts->for_speed ? 0 : STATES,
         .pattern = e->goal->pattern,
-        .sparsity = e->goal->sparsity,
         .levels = e->goal->levels,
         .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
     memset(s->costly, 0, sizeof s->costly);

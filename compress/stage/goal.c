@@ -21,7 +21,7 @@ bool pith_goal_shapes(const struct pith_goal *goal)
 {
     if (!goal)
         return false;
-    return goal->pattern.kind != PITH_PATTERN_ANY || goal->sparsity > 0 || goal->levels > 0;
+    return goal->pattern.kind != PITH_PATTERN_ANY || goal->levels > 0;
 }
 
 double pith_goal_kl(double max_drop)

@@ -43,8 +43,7 @@ struct pith_goal {
     double time;          /* seconds that the search may take; 0: none */
     enum pith_goal_run run;
     struct pith_pattern pattern; /* that weights keep, as the sweep chooses it
-                                    (weight_sweep.h); ANY with a sparsity of 0: none */
-    double sparsity; /* of each layer's blocks, 0..1; 0: what costs less than its bits */
+                                    (weight_sweep.h); ANY: none */
     uint32_t levels; /* different values that a weight has at most, 3..16; 0: any number */
 };
 

@@ -81,9 +81,6 @@ static const struct pith_option rows[] = {
     PITH_OWN_ROW("pattern", &pattern, "P", "sparsity pattern: 2:4, balanced:12/128, 4x4 (blocks)",
                  .without = "run=int8", GOAL, MORE,
                  .source = "Frantar & Alistarh, 2023, SparseGPT"),
-    PITH_ROW(SHARE, "pattern_sparsity", goal.sparsity, "SHARE",
-             "share of blocks to remove (default: chosen by cost)", .max = 0.999,
-             .without = "run=int8", GOAL, .level = PITH_OPTION_RARE),
     PITH_ROW(UINT, "levels", goal.levels, "N", "largest number of distinct weight values: 3 to 16",
              .min = 3, .max = 16, .without = "run=int8", GOAL, MORE),
 };

@@ -36,7 +36,7 @@ expect 0 $search --pattern 2:4 -o pattern.pith
 weights pattern.pith | windows 4 2 || complain "2:4 does not hold"
 expect 0 $search --pattern balanced:3/8 -o balanced.pith
 weights balanced.pith | windows 8 3 || complain "balanced:3/8 does not hold"
-expect 0 $search --pattern 2x4 --pattern-sparsity 25% -o blocks.pith
+expect 0 $search --pattern 2x4 -o blocks.pith
 weights blocks.pith | awk '{row[NR] = $0; n = NR} END {
     for (r = 1; r <= n; r += 2) {
         split(row[r], a); cols = split(row[r + 1], b)
@@ -57,6 +57,9 @@ expect 0 pith compress net.onnx $data -T 2 -q -r r.json -o recipe.pith
 same pattern.pith recipe.pith
 echo '{"pith": 1, "goal": {"max_drop": "20%", "pattern": "2:"}}' >bad.json
 expect 2 pith compress net.onnx $data -q -r bad.json -o no.pith
+echo '{"pith": 1, "goal": {"max_drop": "20%", "pattern": "2x4", "pattern_sparsity": 0.5}}' >former.json
+expect 5 pith compress net.onnx $data -q -r former.json -o no.pith
+grep -q "no goal 'pattern_sparsity'" .err || complain "former.json: $(cat .err)"
 
 # refuse WORDS OPTIONS...
 refuse() {
@@ -68,7 +71,7 @@ refuse() {
 refuse "--pattern cannot go with --run int8" --pattern 2:4 --run int8
 refuse "'row'" --pattern row
 refuse "group 7 does not divide" --pattern 2:7
-refuse "fixes the sparsity" --pattern 2:4 --pattern-sparsity 50%
+refuse "unknown option" --pattern 2:4 --pattern-sparsity 50%
 refuse "out of range 3..16" --levels 17
 refuse "needs a search" --pattern 2:4 --bits 4
 expect 5 $search --pattern 2:4 -n -o no.pith

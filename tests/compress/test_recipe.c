@@ -76,17 +76,15 @@ static void every_key_is_read(void **state)
 static void goals_have_patterns_and_levels(void **state)
 {
     (void)state;
-    struct pith_recipe *r = parse(
-        "{\"pith\":1,\"goal\":{\"max_drop\":\"1%\",\"pattern\":\"4x2\",\"pattern_sparsity\":0.25,"
-        "\"levels\":15}}");
+    struct pith_recipe *r = parse("{\"pith\":1,\"goal\":{\"max_drop\":\"1%\",\"pattern\":\"4x2\","
+                                  "\"levels\":15}}");
     struct pith_stage requested;
     assert_true(pith_goal_shapes(&r->goal));
     assert_int_equal(r->goal.pattern.kind, PITH_PATTERN_BLOCK);
-    assert_true(r->goal.pattern.a == 4 && r->goal.pattern.b == 2 && r->goal.sparsity == 0.25);
+    assert_true(r->goal.pattern.a == 4 && r->goal.pattern.b == 2);
     assert_int_equal(r->goal.levels, 15);
     char *text = print(r);
     assert_non_null(strstr(text, "\"pattern\": \"4x2\""));
-    assert_non_null(strstr(text, "\"pattern_sparsity\": 0.25"));
     assert_non_null(strstr(text, "\"levels\": 15"));
     free(text);
     pith_stage_init(&requested, PITH_STAGE_COMPRESS);

@@ -328,7 +328,25 @@ static void assert_whole_blocks(const uint8_t *kept, uint32_t rows, uint32_t col
     assert_true(count_kept(kept, ROWS * COLUMNS) == ROWS * COLUMNS - gone * rows * cols);
 }
 
-static void blocks_go_by_share_or_price(void **state)
+/* The price at which so many of the layer's 30 blocks go. */
+static void price_of(struct block_choice *c, uint32_t gone, uint8_t *kept)
+{
+    double low = 1e-9, high = 1e9;
+    for (int i = 0; i < 100; i++) {
+        c->price = sqrt(low * high);
+        memset(kept, 1, ROWS * COLUMNS);
+        check(pith_block_choose(c, kept, &err));
+        if (count_kept(kept, ROWS * COLUMNS) == ROWS * COLUMNS - gone * 8u)
+            return;
+        if (count_kept(kept, ROWS * COLUMNS) < ROWS * COLUMNS - gone * 8u)
+            high = c->price;
+        else
+            low = c->price;
+    }
+    fail_msg("no price at which %u blocks go", gone);
+}
+
+static void blocks_go_by_price(void **state)
 {
     (void)state;
     struct test_random r = test_seed(34);
@@ -346,7 +364,8 @@ static void blocks_go_by_share_or_price(void **state)
                              .loss = loss,
                              .block_rows = 2,
                              .block_cols = 4,
-                             .share = 0.4};
+                             .price = 1};
+    price_of(&c, 12, kept[0]);
     for (uint32_t threads = 1; threads <= 3; threads++) {
         struct pith_opts runtime;
         pith_opts_init(&runtime, sizeof runtime);
@@ -359,9 +378,7 @@ static void blocks_go_by_share_or_price(void **state)
     }
     c.runtime = NULL;
     assert_whole_blocks(kept[0], 2, 4, 12); /* of 30 */
-    assert_int_equal(pith_blocks_gone(0.999, 30), 29);
     const double chosen = cost_of(&f, w, kept[0], ROWS);
-    c.share = 0;
     c.price = 1e-9; /* none costs less */
     memset(kept[1], 1, sizeof kept[1]);
     check(pith_block_choose(&c, kept[1], &err));
@@ -370,7 +387,7 @@ static void blocks_go_by_share_or_price(void **state)
     check(pith_block_choose(&c, kept[1], &err));
     assert_whole_blocks(kept[1], 2, 4, 29);
     /* A block of zeros goes first; the mean block costs at least what the chosen ones did. */
-    c.share = 0.034;
+    c.price = 1e-9;
     memset(kept[2], 1, sizeof kept[2]);
     for (int i = 0; i < 8; i++)
         kept[2][(2 + i / 4) * COLUMNS + 8 + i % 4] = 0;
@@ -405,20 +422,18 @@ static void without_moments_by_hand(void **state)
     static const double loss[] = {1, 10};
     static const struct {
         struct pith_pattern pattern;
-        double share, price;
+        double price;
         uint8_t kept[8];
     } of[] = {
-        {{PITH_PATTERN_BLOCK, 1, 2}, 0.5, 0, {0, 0, 1, 1, 1, 1, 0, 0}},
-        {{PITH_PATTERN_BLOCK, 1, 2}, 0, 0.2, {1, 1, 1, 1, 1, 1, 0, 0}},
-        {{PITH_PATTERN_BLOCK, 1, 2}, 0, 100, {0, 0, 1, 1, 0, 0, 0, 0}},
-        {{PITH_PATTERN_BLOCK, 2, 1}, 0.5, 0, {1, 0, 1, 0, 1, 0, 1, 0}},
-        {{PITH_PATTERN_ANY, 0, 0}, 0.75, 0, {0, 0, 1, 0, 1, 0, 0, 0}},
-        {{PITH_PATTERN_N_OF_M, 1, 4}, 0, 0, {0, 0, 1, 0, 1, 0, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 1, 2}, 0.5, {0, 0, 1, 1, 1, 1, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 1, 2}, 0.2, {1, 1, 1, 1, 1, 1, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 1, 2}, 100, {0, 0, 1, 1, 0, 0, 0, 0}},
+        {{PITH_PATTERN_BLOCK, 2, 1}, 0.95, {1, 0, 1, 0, 1, 0, 1, 0}},
+        {{PITH_PATTERN_N_OF_M, 1, 4}, 0, {0, 0, 1, 0, 1, 0, 0, 0}},
     };
     struct layer_factor f = {.n = 2, .groups = 2};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct layer_support s = {
-            .pattern = &of[i].pattern, .share = of[i].share, .price = of[i].price};
+        struct layer_support s = {.pattern = &of[i].pattern, .price = of[i].price};
         const struct supported_layer l = {.factor = &f,
                                           .rows = 4,
                                           .weight_rows = 2,
@@ -452,7 +467,7 @@ static void narrow_and_empty_layers(void **state)
             struct layer_factor f = factor_of(&r, 1, 1);
             struct pith_pattern p;
             check(pith_pattern_parse(patterns[i], &p, &err));
-            struct layer_support s = {.pattern = &p, .share = i == 1 ? 0.5 : 0};
+            struct layer_support s = {.pattern = &p, .price = i == 1 ? 2 : 0};
             const float *is = empty ? zero : w;
             const struct supported_layer l = {.factor = &f,
                                               .rows = 4,
@@ -524,23 +539,22 @@ static void assert_pattern(const struct pith_model *m, const struct pith_model *
     struct pith_weight_ref refs[16];
     const uint32_t n = pith_model_weights(m, refs);
     uint32_t taken = 0;
+    uint64_t n_zero = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (pith_prune_leaves(m, &refs[i], &o->pattern, NULL) != PITH_PRUNE_TAKEN)
             continue;
         taken++;
         const struct pith_const *c = out->values[refs[i].value].constant;
-        const uint64_t units =
-            refs[i].rows * refs[i].cols / ((uint64_t)o->pattern.a * o->pattern.b);
         assert_non_null(c->mask);
         for (uint64_t k = 0; k < c->count; k++)
             assert_int_equal(c->mask[k], ((const float *)c->data)[k] != 0);
         if (o->pattern.kind == PITH_PATTERN_BLOCK)
-            assert_true(zero_blocks(out, &refs[i], &o->pattern) >=
-                        pith_blocks_gone(o->sparsity, units));
+            n_zero += zero_blocks(out, &refs[i], &o->pattern);
         else
             assert_true(weight_holds(out, &refs[i], &o->pattern));
     }
     assert_true(taken > 0 && taken < n);
+    assert_true(o->pattern.kind != PITH_PATTERN_BLOCK || n_zero > 0);
 }
 
 /* Groups, a depthwise layer, blocks of rows of two groups; dead inputs, no H; a layer of zeros. */
@@ -554,7 +568,8 @@ static void sweeps_keep_patterns(void **state)
         struct pith_weight_sweep_opts o = {
             .size_bytes = sizeof o, .lambda = 1e-4, .rate_share = 0.5, .states = 8};
         check(pith_pattern_parse(patterns[i / 3], &o.pattern, &err));
-        o.sparsity = o.pattern.kind == PITH_PATTERN_BLOCK ? 0.5 : 0;
+        if (o.pattern.kind == PITH_PATTERN_BLOCK)
+            o.lambda = 1; /* half of the blocks cost less */
         o.without = i % 3 == 2 ? PITH_SWEEP_NO_STATISTICS : 0;
         for (int k = 0; k < 8 && i % 3 == 1; k++) /* relu gives nothing but zeros */
             ((float *)m->values[m->nodes[0].in[2]].constant->data)[k] = -1000;
@@ -641,16 +656,11 @@ static void refuses(void **state)
     struct pith_data *data = chain_data(62);
     static const struct {
         const char *pattern;
-        double sparsity;
         uint32_t levels;
-    } bad[] = {{"row", 0, 0}, {"channel", 0.5, 0}, {"2:4", 0.5, 0}, {"balanced:2/4", 0.1, 0},
-               {"2x2", 1, 0}, {"2:7", 0, 0},       {"any", -1, 0},  {"any", 0, 2},
-               {"any", 0, 17}};
+    } bad[] = {{"row", 0}, {"channel", 0}, {"2:7", 0}, {"any", 2}, {"any", 17}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct pith_weight_sweep_opts o = {.size_bytes = sizeof o,
-                                           .lambda = 1e-4,
-                                           .sparsity = bad[i].sparsity,
-                                           .levels = bad[i].levels};
+        struct pith_weight_sweep_opts o = {
+            .size_bytes = sizeof o, .lambda = 1e-4, .levels = bad[i].levels};
         check(pith_pattern_parse(bad[i].pattern, &o.pattern, &err));
         assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
         assert_null(out);
@@ -666,7 +676,7 @@ int main(void)
         cmocka_unit_test(kept_rows_make_up_for_all_that_is_gone),
         cmocka_unit_test(windows_are_chosen_when_they_are_reached),
         cmocka_unit_test(windows_cost_less_than_small_weights),
-        cmocka_unit_test(blocks_go_by_share_or_price),
+        cmocka_unit_test(blocks_go_by_price),
         cmocka_unit_test(without_moments_by_hand),
         cmocka_unit_test(narrow_and_empty_layers),
         cmocka_unit_test(sweeps_keep_patterns),

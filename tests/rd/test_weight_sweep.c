@@ -338,8 +338,7 @@ static void stops_and_refuses(void **state)
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "interrupted");
     assert_int_equal(n_reported, 1);
-    const struct pith_pattern two_of_four = {PITH_PATTERN_N_OF_M, 2, 4},
-                              rows = {PITH_PATTERN_ROW, 1, 1};
+    const struct pith_pattern rows = {PITH_PATTERN_ROW, 1, 1};
     const struct pith_weight_sweep_opts bad[] = {
         {.lambda = 0},
         {.lambda = -1},
@@ -354,10 +353,7 @@ static void stops_and_refuses(void **state)
         {.lambda = 1, .paths = 65},
         {.lambda = 1, .levels = 2},
         {.lambda = 1, .levels = 17},
-        {.lambda = 1, .sparsity = 1},
-        {.lambda = 1, .sparsity = -0.1},
         {.lambda = 1, .pattern = rows},
-        {.lambda = 1, .pattern = two_of_four, .sparsity = 0.5},
         {.lambda = 1, .pattern = {PITH_PATTERN_BLOCK, 7, 7}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
