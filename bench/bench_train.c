@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "op_interface/op_semantics.h"
 #include "pith_load.h"
 #include "pith_host.h"
 #include "pith_train.h"

@@ -14,7 +14,7 @@
 #include "base/error_fill.h"
 #include "observed_detail.h"
 #include "observed_run.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 #include "pith_host.h"
 #include "pith_value_stats.h"
 

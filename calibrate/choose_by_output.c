@@ -25,7 +25,8 @@
 
 #include "base/error_fill.h"
 #include "observed_detail.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_traits.h"
 #include "output_trial.h"
 
 #define LEAST_SAMPLES 4u

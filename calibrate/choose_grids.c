@@ -11,7 +11,8 @@
 #include "base/error_fill.h"
 #include "grid_choice.h"
 #include "observed_detail.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 struct choosing {
     struct pith_model *m;

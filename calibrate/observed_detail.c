@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 /* Layers whose x and y have channels that weights or factors belong to. A Recurrent's weight meets
  * its state alone, so there is nothing to correct by channels of x; a BatchNormalization has

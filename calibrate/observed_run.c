@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "pith_host.h"
 
 static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)

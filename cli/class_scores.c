@@ -2,7 +2,7 @@
 #include "class_scores.h"
 #include <math.h>
 #include "array_files.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "pith_measure.h"
 
 /* The operator that made value v, behind those that only move, store or rename its numbers. */

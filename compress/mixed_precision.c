@@ -40,7 +40,7 @@
 #include "base/error_fill.h"
 #include "quantize/transform/fold_affine.h"
 #include "quantize/layer/integer_plan.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_traits.h"
 #include "pith_pack.h"
 #include "quantize/store_floats.h"
 #include "quantize/transform/transpose_weight.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_attention.c - attention, as one launch. */
 #include "device_product.h"
+#include "op_interface/op_attr.h"
 
 #define GRID_LIMIT 65535u
 

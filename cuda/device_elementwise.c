@@ -2,6 +2,7 @@
 /* device_elementwise.c - functions of one element and of two. */
 #include "device_lower.h"
 #include "op_interface/broadcast.h"
+#include "op_interface/op_attr.h"
 
 /* false, by n 0: there are too many elements. */
 static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, float a, float b)

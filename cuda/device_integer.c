@@ -2,6 +2,7 @@
 /* device_integer.c - products of 8-bit integers, and what makes them and takes their sums.
  * Operators one by one: steps that the planner joined for the CPU have no kernels. */
 #include "device_product.h"
+#include "op_interface/op_attr.h"
 
 enum { IN_ZERO_A = 2, IN_ZERO_B = 3, IN_BIAS = 4 };
 

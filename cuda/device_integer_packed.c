@@ -3,6 +3,7 @@
  * for the device (pack_integer.c). */
 #include "device_product.h"
 #include "pack_forms.h"
+#include "op_interface/op_attr.h"
 
 enum { IN_ZERO_WEIGHT = 3 };
 

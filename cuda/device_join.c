@@ -5,6 +5,7 @@
  * element. The planner joins them for the CPU alone (device_integer.c), so they are found here,
  * from the finished steps. Values have the bits that the steps would give one by one. */
 #include "device_lower.h"
+#include "op_interface/op_attr.h"
 
 bool pith_device_reads(const struct op_args *args, const struct tview *t)
 {

@@ -16,6 +16,7 @@
 #include "blas.h"
 #include "driver.h"
 #include "plan/plan_steps.h"
+#include "core/op_number.h"
 
 /* Copies are of bytes and between addresses on the device; fills of 32-bit words. */
 enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL, ACTION_BLAS };

@@ -8,6 +8,7 @@
  * another value. */
 #include <stdlib.h>
 #include "device_product.h"
+#include "op_interface/op_attr.h"
 
 static bool is_tiled(const struct op_args *args)
 {

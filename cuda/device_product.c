@@ -2,6 +2,7 @@
 /* device_product.c - Gemm, MatMul and Conv of floats. Weights with codebooks stay so on the device
  * (device_compressed.c), and those of f16 or bf16 (device_half.c); others are dense f32. */
 #include "device_product.h"
+#include "op_interface/op_attr.h"
 
 #define FEW_OUTPUTS 16u
 

@@ -2,6 +2,7 @@
 /* device_recurrent.c - RNN, GRU and LSTM: for each step a product h R^T and the gates, launch after
  * launch. Sequences that are shorter than the longest do nothing in the steps behind their end. */
 #include "device_product.h"
+#include "op_interface/op_attr.h"
 
 enum { IN_X, IN_R, IN_BIAS, IN_LENGTHS, IN_H0, IN_C0, IN_PEEPHOLES };
 enum { OUT_Y, OUT_H, OUT_C };

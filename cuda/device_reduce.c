@@ -2,6 +2,7 @@
 /* device_reduce.c - softmax, reductions and norms. */
 #include "device_lower.h"
 #include "op_interface/reduced_axes.h"
+#include "op_interface/op_attr.h"
 
 /* A team of LAUNCH_TEAM threads has one row: as many as the CPU's vector sums have lanes, whose
  * order of additions it follows (reduce.cu). */

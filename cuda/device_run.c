@@ -3,6 +3,7 @@
  * iteration after iteration; what data decides - a condition, a count - is copied here first. A
  * step without a kernel runs on the CPU between two copies, in the plan's own memory. */
 #include "device_plan.h"
+#include "op_interface/op_attr.h"
 
 struct walk {
     struct pith_cuda_plan *p;

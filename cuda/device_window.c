@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_window.c - pools over one or two spatial axes. */
 #include "device_lower.h"
+#include "op_interface/op_attr.h"
 
 #define SPAN 160 /* windows that op_pool.c reduces column by column; wider ones row by row */
 

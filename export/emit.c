@@ -5,7 +5,7 @@
 #include <string.h>
 #include "kernels/act_kind.h"
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "writer.h"
 
 #define BYTES_OF_A_STEP 36u /* of code: the call, struct layer, struct window */

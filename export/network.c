@@ -10,6 +10,8 @@
  *
  * Neither changes a bit: a step is the runtime's operators one after the other. */
 #include "reading.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <string.h>
 

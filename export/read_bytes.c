@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* read_bytes.c - operators from bytes to bytes. */
 #include "reading.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* read_floats.c - operators on floats. */
 #include "reading.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 #include <string.h>

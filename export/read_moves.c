@@ -6,6 +6,8 @@
  * from, and what is put together is written to its part of the whole by the layer that computes
  * it. */
 #include "reading.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <string.h>
 #include "ops/resize_tap.h"

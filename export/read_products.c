@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* read_products.c - convolutions and products of integers. */
 #include "reading.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <string.h>
 

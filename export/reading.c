@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reading.c - stores, steps, tables of functions of one byte, and the order of elements. */
 #include "reading.h"
+#include "core/op_number.h"
 
 #include <string.h>
 #include "kernels/ref/integer_range.h"

@@ -11,6 +11,7 @@
 #include "core/integer_at.h"
 #include "kernels/kernels.h"
 #include "op_interface/op_exec.h"
+#include "op_interface/op_info.h"
 
 #define MOST_LOOPS 8u /* in one another */
 

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/kept_values.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 /* Of a recurrent product the weight meets the state, not input 0; its inputs' part is a MatMul
  * of its own. */

@@ -5,7 +5,9 @@
 #include "base/error_fill.h"
 #include "numeric/im2col.h"
 #include "layer_moments.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 static struct shape shape_of(const struct pith_value *v)
 {

@@ -14,7 +14,7 @@
 #include "pith_host.h"
 #include "base/in_parallel.h"
 #include "base/kept_values.h"
-#include "op_interface/op_semantics.h"
+#include "core/tensor.h"
 #include "pith_pack.h"
 
 /* Arrays by value number of the model, whose nodes do not change while a walk lives. */

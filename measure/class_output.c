@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static uint64_t elems(const struct pith_value *v, uint32_t first, uint32_t last)
 {

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #include "core/integer_at.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 

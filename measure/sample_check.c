@@ -12,7 +12,7 @@
 #include "class_output.h"
 #include "engine.h"
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "sample_feed.h"
 
 enum { LEAST_SAMPLES = 16, LEAST_RUNS = 8, MOST_RUNS = 4096, FEW_VALUES = 8, LEAST_OBSERVED = 256 };

@@ -5,7 +5,9 @@
  * runs out while a network is being built is noticed once, at the end: until then the builder goes
  * on without storing anything. */
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "pith_init.h"
 
 #include <math.h>

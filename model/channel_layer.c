@@ -3,7 +3,9 @@
  * of their numbers. */
 #include "channel_layer.h"
 
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 static const struct pith_value *constant_in(const struct pith_model *m,
                                             const struct pith_node *node, uint32_t i)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 #include "pith_value_stats.h"
 
 /* NULL stays NULL; ok becomes false where there is no memory. */

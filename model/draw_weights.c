@@ -7,7 +7,10 @@
  * and a square root, which IEEE 754 rounds the same everywhere; so a seed gives the same weights on
  * every machine, which no libm's logarithm promises. */
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
+#include "op_interface/op_traits.h"
 #include "pith_init.h"
 #include "base/seeded_random.h"
 

@@ -23,7 +23,9 @@
 #include "channel_layer.h"
 #include "base/error_fill.h"
 #include "fold_grid.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 #include "pith_model.h"
 
 #include <math.h>

@@ -81,7 +81,7 @@ struct pith_value {
 
 struct pith_node {
     char *name;
-    uint32_t op;   /* enum pith_op, op_semantics.h */
+    uint32_t op;   /* enum pith_op, core/op_number.h */
     int32_t *attr; /* op_info->n_slots */
     uint32_t n_in, n_out;
     uint32_t *in;  /* value numbers or PITH_VALUE_NONE */

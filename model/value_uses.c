@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_traits.h"
 
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
                            uint32_t *producer)

@@ -4,7 +4,9 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 #include "pith_model.h"
 
 /* Rows of the first input are looked up: along an axis, not single elements. */

@@ -6,6 +6,7 @@
  * feeds itself is never met, and is taken out of the loop. Of a branch, likewise, only the results
  * that are used are kept. Every value is met once. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 struct dead {
     struct onnx_import *im;

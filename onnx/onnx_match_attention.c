@@ -10,6 +10,7 @@
 #include "op_interface/broadcast.h"
 #include "onnx_patterns.h"
 #include "op_interface/op_exec.h"
+#include "op_interface/op_attr.h"
 
 static const struct shape *shape_of(const struct matcher *m, uint32_t value)
 {

@@ -18,6 +18,7 @@
  * within 1e-6 of their value. */
 #include "op_interface/broadcast.h"
 #include "onnx_patterns.h"
+#include "op_interface/op_attr.h"
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 

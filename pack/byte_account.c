@@ -9,6 +9,7 @@
 #include "validate/format.h"
 #include "pith_pack.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
 
 const char *pith_section_name(enum pith_section section)
 {

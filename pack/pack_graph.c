@@ -3,6 +3,7 @@
  * runtime/validate/graph_parse.c, weight_head.c and weight_read.c, in the same order
  * (docs/format.md, sections 4 to 6). */
 #include "pack.h"
+#include "core/op_number.h"
 
 struct graph_pack {
     const struct graph *g;

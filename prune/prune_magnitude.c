@@ -13,7 +13,6 @@
 
 #include "core/bytes.h"
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
 #include "numeric/select_largest.h"
 #include "unit_score.h"
 

@@ -2,6 +2,7 @@
 /* quantize.c - the stage: folds what can be folded, plans, rewrites, improves, and puts the network
  * of integers into the place of the float one when nothing can fail any more. */
 #include "pith_quantize.h"
+#include "core/op_number.h"
 
 #include <math.h>
 #include <stdlib.h>

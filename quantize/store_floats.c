@@ -15,7 +15,7 @@
 #include "base/error_fill.h"
 #include "model/fold_grid.h"
 #include "base/narrow_float.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_traits.h"
 
 #define ROW_LEVELS 127u
 #define SHORT_STEP_BITS 8u

@@ -13,7 +13,6 @@
 #include "base/error_fill.h"
 #include "base/narrow_float.h"
 #include "numeric/error_feedback.h"
-#include "op_interface/op_semantics.h"
 #include "model/plain_copy.h"
 #include "step_choice.h"
 #include "sweep_options.h"

@@ -10,7 +10,8 @@
 
 #include "gemm_model.h"
 #include "pith_data.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 enum { SAMPLES = 40, ELEMS = 4 * 6 * 6 };
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_info.h"
 #include "pith_model.h"
 
 struct test_random {

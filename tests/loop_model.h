@@ -6,7 +6,9 @@
 #define LOOP_MODEL_H
 
 #include <string.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "pith_model.h"
 
 struct loop_model {

@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "pith_model.h"
 #include "pith_value_stats.h"
 

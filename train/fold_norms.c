@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fold_norms.h"
 
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 #include "train/state/ranks.h"
 
 #include <stdlib.h>

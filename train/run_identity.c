@@ -3,7 +3,7 @@
  * forgeries.
  */
 #include "run_identity.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 #include "train/tape/tape.h"
 #include "core/tensor.h"
 #include "pith_train_options.h"

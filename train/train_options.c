@@ -2,7 +2,6 @@
 /* train_options.c - the defaults, and what is refused before anything is done. */
 #include "train_run.h"
 
-#include "op_interface/op_semantics.h"
 #include "pith_train_options.h"
 #include "pith_host.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "measure/difference.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_traits.h"
 #include "base/snr.h"
 
 #define HALF_DB 3.0103 /* half the squared error */

@@ -5,7 +5,6 @@
 #define ONNX_EXPORT_H
 
 #include "onnx.pb-c.h"
-#include "op_interface/op_semantics.h"
 #include "pith_model.h"
 #include "pith_value_stats.h"
 

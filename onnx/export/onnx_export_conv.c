@@ -3,6 +3,7 @@
  * slots to a node, and how a node is refused. */
 #include "onnx_export.h"
 #include "base/error_fill.h"
+#include "op_interface/op_attr.h"
 
 enum pith_status pith_export_unsupported(struct op_export *e, const char *what)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_export_gather.c - Gather and Scatter with their kinds. */
 #include "onnx_export.h"
+#include "op_interface/op_attr.h"
 
 /* A plan clamps indices as it runs, import refuses constant ones outside of the axis. */
 static bool indices_are_read(const struct op_export *e, uint32_t axis)

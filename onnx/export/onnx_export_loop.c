@@ -8,6 +8,9 @@
  * in it, under a name of its own. Initializers all stand in the outermost graph. */
 #include "onnx_export.h"
 #include "base/error_fill.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 
 enum { EXPORT_MAX_NESTED = 8 }; /* readers of protobuf bound how deep messages nest */
 

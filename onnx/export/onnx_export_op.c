@@ -5,6 +5,8 @@
 #include "onnx_export.h"
 #include "base/error_fill.h"
 #include "onnx/graph/onnx_kind.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
  * initializers, descriptions of values. */
 #include "onnx_export.h"
 
+#include <string.h>
 #include <stdio.h>
 
 void *pith_export_alloc(struct onnx_export *x, uint64_t count, size_t each)

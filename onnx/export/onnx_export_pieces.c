@@ -3,6 +3,7 @@
  * pieces that exporters of that time write; import puts them together again (onnx_patterns.c). */
 #include "base/error_fill.h"
 #include "onnx_export.h"
+#include "op_interface/op_attr.h"
 
 /* op(a, b) under a new name; b may be NULL. The first piece takes the place of the node itself. */
 static const char *piece(struct op_export *e, const char *op_type, const char *a, const char *b,

@@ -19,6 +19,8 @@
 #include <math.h>
 
 #include "onnx_export.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* ---- scales of the values that are bytes ---------------------------------------------------- */
 

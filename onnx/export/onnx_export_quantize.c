@@ -7,6 +7,9 @@
 
 #include "base/error_fill.h"
 #include "onnx_export.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 static const struct pith_value *value_in(const struct op_export *e, uint32_t i)
 {

@@ -9,6 +9,8 @@
  * Operands get ONNX's axis of directions: constants as tensors of one more dim, others through
  * Unsqueeze; outputs lose it again. */
 #include "onnx_export.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
 /* onnx_export_resize.c - Resize: by sizes where nothing else is said, by scales where the network
  * has some or its batch is open. */
 #include "onnx_export.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -5,6 +5,7 @@
  *     Shape(reference) -- Gather(0) -- Concat(entries before, ., entries behind) -- repeats */
 #include "onnx_export.h"
 #include "base/error_fill.h"
+#include "op_interface/op_attr.h"
 
 /* Entries [from, to) as an initializer, if there are any. */
 static void put_entries(struct op_export *e, Onnx__NodeProto *node, uint32_t from, uint32_t to)

@@ -3,11 +3,14 @@
  * integers of 8 bits times a scale, of the tensor or of a row, is written as these integers with a
  * DequantizeLinear behind them; one whose numbers all are f16 or bf16 as such, with a Cast. These
  * nodes go in front of all others. No number changes. */
+#include <string.h>
 #include <stdlib.h>
 
 #include "onnx_export.h"
 #include "model/exact_grid.h"
 #include "base/narrow_float.h"
+#include "core/op_number.h"
+#include "core/tensor.h"
 
 #define FEWEST 128u     /* elements: fewer do not pay for a node */
 #define NODE_BYTES 160u /* of a DequantizeLinear and of what its initializers have beside data */

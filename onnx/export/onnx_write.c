@@ -6,6 +6,9 @@
 #include "pith_onnx.h"
 #include "base/error_fill.h"
 #include "base/narrow_float.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 
 #include <stdio.h>
 #include <stdlib.h>

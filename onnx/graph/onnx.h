@@ -25,7 +25,8 @@
 
 #include "onnx.pb-c.h"
 #include "onnx/onnx_read.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_info.h"
 #include "pith_onnx.h"
 
 enum {

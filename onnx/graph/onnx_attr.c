@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_attr.c - how lowerings read a node: attributes by name, lists that newer opsets moved to
  * constant inputs, axes made non-negative. Every answer is checked here against the operator's
- * schema (op_semantics.h), so messages can name the attribute and the number. */
+ * schema (op_info.h), so messages can name the attribute and the number. */
 #include "onnx.h"
 
 #include <math.h>

@@ -8,6 +8,7 @@
  *
  * so that the batch stays open. What differs from sample to sample closes it. */
 #include "onnx_step.h"
+#include "op_interface/op_attr.h"
 
 /* (Mod, too, would take the constant of one sample; files of it have always had the Tile.) */
 static bool broadcasts(enum pith_op op)

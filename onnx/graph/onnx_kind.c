@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "onnx_kind.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef ONNX_KIND_H
 #define ONNX_KIND_H
 
-#include "op_interface/op_semantics.h"
+#include <stdint.h>
 
 /* The kind of op_type; -1: none of this operator's. */
 int32_t pith_onnx_kind(uint32_t op, const char *op_type);

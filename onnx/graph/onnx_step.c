@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_step.c - see onnx_step.h. */
 #include "onnx_step.h"
+#include "op_interface/op_attr.h"
 
 static uint32_t make_step(struct onnx_steps *s, enum pith_op op, bool last, uint32_t n_in,
                           const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)

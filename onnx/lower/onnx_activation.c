@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_activation.c - activations with parameters, Softmax of both ages. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
  */
 #include "onnx/graph/onnx.h"
 #include "onnx/graph/onnx_kind.h"
+#include "op_interface/op_attr.h"
 
 /* The attribute `axis`, made non-negative, into its slot; the kind into its own. */
 static enum pith_status take_axis(struct onnx_lower *l, int64_t def, uint32_t slot)

@@ -2,6 +2,7 @@
 /* onnx_conv_transpose.c - ConvTranspose: auto_pad and output_shape become pads. Where the requested
  * output is larger than what the kernel reaches, the rest is zeros behind the end. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 enum { NOTSET = 0, SAME_UPPER = 1, SAME_LOWER = 2, VALID = 3 };
 

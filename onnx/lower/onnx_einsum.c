@@ -13,6 +13,7 @@
  * stands twice in an operand the diagonal is taken: all else becomes 0 and is summed away. Steps
  * that change nothing are left out, constant operands are folded. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 enum { MAX_OPERANDS = 8, MAX_TEXT = 256 };
 

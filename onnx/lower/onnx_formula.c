@@ -2,6 +2,7 @@
 /* onnx_formula.c - functions that are a short formula of others and rare in networks: each becomes
  * the nodes of its formula. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 static uint32_t scaled(struct onnx_steps *s, float factor, uint32_t x)
 {

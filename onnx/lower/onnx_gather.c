@@ -2,6 +2,7 @@
 /* onnx_gather.c - operators that pick, put or repeat elements: Gather, GatherElements, GatherND,
  * ScatterElements (Scatter), ScatterND, Tile, Expand. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 enum { ALONG_AXIS = 0, ELEMENTS = 1, ND = 2 };
 

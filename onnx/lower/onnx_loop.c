@@ -8,6 +8,7 @@
  * that never runs is left out: its results are its initial states. */
 #include "validate/graph.h"
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 #include <stdio.h>
 

@@ -7,6 +7,7 @@
  *     W [M, K] times x [.., K, N]     K channels in, M out, N places, a sample for each ..
  *     W [G.., M, K] times the same x  G * M channels out; times x [.., G.., K, N]: G groups */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 /* A constant of floats of this shape, named after `value` and in its place, whose elements are
  * *from. */

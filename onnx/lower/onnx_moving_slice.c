@@ -5,6 +5,7 @@
  * through what only changes their shape and the addition of constants. (Beyond the end of x, ONNX
  * would give fewer elements; shapes here are numbers, so the last element stands for those.) */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 enum { MAX_STEPS_BACK = 16 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_normalize.c - normalisations by statistics of the input itself. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 /* InstanceNormalization: a group a channel. GroupNormalization: scale and bias are one a group up
  * to opset 20, one a channel from 21 on. */

@@ -8,6 +8,7 @@
  * An index counts elements of the whole input; storage_order 1 counts the spatial axes the other
  * way round. `first` is that of a window's tap 0, which may lie in the padding. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 #define MAX_TAPS 1024u
 

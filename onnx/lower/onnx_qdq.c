@@ -15,6 +15,7 @@
  * w_scale; where that is too large - a channel whose weights are next to nothing - its weights and
  * bias are halved, and its factor doubled, as often as it takes. */
 #include "onnx_qdq.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -7,6 +7,7 @@
 
 #include "onnx_qdq.h"
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 #define MAX_PARTS 64u
 

@@ -3,6 +3,7 @@
  * operator and a Requantize by x_scale * w_scale / y_scale, computed in this order, as onnxruntime
  * does; with constant scales the factor is a constant. */
 #include "onnx_qdq.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

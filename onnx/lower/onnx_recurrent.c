@@ -11,6 +11,7 @@
  * that is linear before its reset needs them apart: the input's is then added to the product of
  * the input. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 #include <stdio.h>
 

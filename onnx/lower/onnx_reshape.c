@@ -2,6 +2,7 @@
 /* onnx_reshape.c - operators that rename axes or elements without computing, and those that vanish:
  * Identity, Dropout (inference), a Cast between types that are one type here, Constant. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 static enum pith_status need_input(struct onnx_lower *l)
 {

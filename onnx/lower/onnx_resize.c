@@ -6,6 +6,7 @@
  * opsets call asymmetric; its nearest neighbour is floor when enlarging and, as onnxruntime
  * computes it, ceil when reducing. */
 #include "onnx_resample.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

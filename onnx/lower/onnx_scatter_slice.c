@@ -4,6 +4,7 @@
  * and the network read at each run. Where the list is a slice of one axis and all of the others, it
  * is instead put together from slices of x and of u. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 enum {
     MOST_PIECES = 9,   /* of a Concat: with more of them a copy and a list are no slower */

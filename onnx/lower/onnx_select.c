@@ -2,6 +2,7 @@
 /* onnx_select.c - DepthToSpace, SpaceToDepth, Trilu, OneHot, TopK: numbers that ONNX passes as
  * inputs (k, depth) become attributes. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 enum { MAX_BLOCK = 1 << 15 };
 

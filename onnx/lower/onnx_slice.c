@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_slice.c - operators that cut and join along axes: Concat, Split, Slice, Pad. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 static enum pith_status need_input(struct onnx_lower *l)
 {

@@ -5,6 +5,7 @@
  *     [B, L, 1] -> [B, 1, L] -> Conv [2 bins, 1, N], stride frame_step -> [B, 2 bins, frames]
  *               -> [B, frames, bins, 2] */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

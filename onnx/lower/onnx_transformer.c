@@ -9,6 +9,7 @@
  * and values are never repeated. Causal and window masks depend on shapes alone and become a
  * constant. */
 #include "onnx/graph/onnx_step.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

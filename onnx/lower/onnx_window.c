@@ -2,6 +2,7 @@
 /* onnx_window.c - Conv, ConvInteger, MaxPool, AveragePool, LpPool (auto_pad resolved to numbers),
  * BatchNormalization and LRN. */
 #include "onnx/graph/onnx.h"
+#include "op_interface/op_attr.h"
 
 #include <stdio.h>
 

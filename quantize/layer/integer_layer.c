@@ -17,7 +17,9 @@
 
 #include "base/error_fill.h"
 #include "base/normal_scale.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 #include "base/snr.h"
 #include "radix.h"
 #include "radix_weight.h"

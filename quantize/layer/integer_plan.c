@@ -19,7 +19,9 @@
 #include <string.h>
 
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 #include "radix.h"
 #include "table_choice.h"
 

@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_traits.h"
 
 #define SHORT_ROW 32u
 #define SHORT_HARM 16.0

@@ -28,7 +28,9 @@
 
 #include "base/error_fill.h"
 #include "integer_layer.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 #define OWN_BITS 64u /* of an output channel of each reader: bias, factor */
 

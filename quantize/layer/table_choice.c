@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* table_choice.c - see table_choice.h. */
 #include "table_choice.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

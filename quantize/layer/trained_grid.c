@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* ---- weights --------------------------------------------------------------------------------- */
 

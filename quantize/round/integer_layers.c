@@ -3,7 +3,6 @@
 
 #include "base/error_fill.h"
 #include "layers/network_pair.h"
-#include "op_interface/op_semantics.h"
 #include "core/tensor.h"
 
 #define MEMORY_BYTES (UINT64_C(256) << 20) /* of each walk's values; the others are in files */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 
 static struct shape shape_of(const struct pith_value *v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expand_recurrent.c - one RECURRENT node (op_semantics.h) becomes
+/* expand_recurrent.c - one RECURRENT node (op_attr.h) becomes
  *
  *     h0, c0 --> Loop --> Gather x[t] --> Gemm(h, R, bias) --> gates --> h', c' --> LoopEnd --> y,
  * h, c
@@ -22,7 +22,8 @@
 #include "base/error_fill.h"
 #include "quantize/layer/integer_plan.h"
 #include "node_list.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "quantize/layer/radix.h"
 
 enum { IN_X, IN_R, IN_BIAS, IN_LENGTHS, IN_H0, IN_C0, IN_PEEPHOLES };

@@ -12,7 +12,10 @@
 
 #include "model/channel_layer.h"
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
+#include "op_interface/op_traits.h"
 
 struct affine_fold {
     struct pith_model *m;

@@ -19,7 +19,10 @@
 #include <string.h>
 
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
+#include "op_interface/op_traits.h"
 
 #define NOT_MADE UINT32_MAX
 

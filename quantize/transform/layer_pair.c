@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error_fill.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_traits.h"
 
 struct reading {
     const struct pith_model *m;

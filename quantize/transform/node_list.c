@@ -8,7 +8,6 @@
 
 #include "base/error_fill.h"
 #include "validate/format.h"
-#include "op_interface/op_semantics.h"
 
 bool pith_node_list_begin(struct node_list *l, struct pith_model *m, uint64_t n_nodes,
                           uint64_t n_values)

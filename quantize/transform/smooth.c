@@ -21,7 +21,9 @@
 
 #include "base/error_fill.h"
 #include "node_list.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 #include "pith_value_stats.h"
 
 /* all-MiniLM-L6-v2, all of its layers rounded to nearest with 0.5, 0.7, 0.8, 0.85, 0.9: 16.7, 22.5,

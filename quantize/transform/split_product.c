@@ -20,7 +20,9 @@
 #include "base/error_fill.h"
 #include "quantize/layer/integer_plan.h"
 #include "node_list.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 #include "quantize/layer/radix.h"
 
 #define MOST_PARTS (PITH_QUANTIZE_PARTS / 2)

@@ -14,7 +14,8 @@
 #include "base/error_fill.h"
 #include "node_list.h"
 #include "base/normal_scale.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "base/snr.h"
 #include "quantize/layer/radix.h"
 

@@ -8,7 +8,8 @@
 #include "base/error_fill.h"
 #include "quantize/layer/integer_plan.h"
 #include "node_list.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
+#include "op_interface/op_traits.h"
 
 /* The slot that says whether the node reads its weight by rows; NULL: it is no such product. */
 static int32_t *by_rows(const struct pith_node *node)

@@ -13,8 +13,6 @@
 #ifndef BUILD_CHOICE_H
 #define BUILD_CHOICE_H
 
-#include "core/op_number.h"
-
 #ifndef PITH_BUILD_CPU
 #define PITH_BUILD_CPU 0
 #endif
@@ -49,7 +47,7 @@ enum build_part {
 #define BUILT_SPARSE                                                                               \
     (BUILT_PART(BITMAPS) | BUILT_PART(GAPS) | BUILT_PART(RANS) | BUILT_PART(ADAPTIVE))
 
-/* Whether operator number op (0 to 127, a constant) is built. */
+/* Whether operator number op (core/op_number.h: 0 to 127, a constant) is built. */
 #define BUILT_OP(op) (((op) < 64 ? PITH_BUILD_OPS_LOW : PITH_BUILD_OPS_HIGH) >> ((op)&63) & 1)
 /* Whether loops or branches are; and an operator with f32 products. */
 #define BUILT_CONTROL (BUILT_OP(PITH_OP_LOOP) | BUILT_OP(PITH_OP_BRANCH))

@@ -2,7 +2,7 @@
 /* Words for the numbers the core speaks in. */
 #include <stdarg.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "pith_host.h"
 
 /* No default in the switch: the compiler warns when a status has no text. */

@@ -3,6 +3,7 @@
 #include "core/build_choice.h"
 #include "kernels/kernel_dense.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
 
 /* What gemm_f32 and conv_rows_f32 of a level take at once. */
 static void set_tile(struct dense_kernels *k, uint32_t features)

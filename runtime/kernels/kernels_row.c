@@ -3,6 +3,7 @@
 #include "kernels/ref/activate.h"
 #include "core/build_choice.h"
 #include "kernels/kernels.h"
+#include "core/op_number.h"
 
 /* Operators that call a member; nothing refers to the others. */
 #define ACTIVATES                                                                                  \

@@ -3,6 +3,7 @@
 #include "kernels/kernel_sparse.h"
 #include "core/build_choice.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
 
 void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
 {

@@ -4,7 +4,7 @@
 #ifndef PITH_INDEX_READ_H
 #define PITH_INDEX_READ_H
 
-#include "op_interface/op_semantics.h"
+#include "core/tensor.h"
 
 static inline bool index_type(const struct tview *t)
 {

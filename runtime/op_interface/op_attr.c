@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* op_attr.c - attributes against their schema. */
+/* op_attr.c - attributes against their schema; operators that are activations by them. */
 #include "op_interface/op_exec.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* A float is stored by its bits. NaN is never allowed, infinity where the schema says so (max 1).
  */
@@ -33,6 +35,30 @@ static bool field_ok(const struct attr_field *f, const int32_t *value)
         return list_ok(f, value);
     }
     return false;
+}
+
+struct epilogue_act pith_activation_of(const struct op_info *info, const int32_t *attr)
+{
+    static const uint8_t kind[] = {
+        [PITH_OP_RELU] = ACT_RELU,
+        [PITH_OP_LEAKY_RELU] = ACT_LEAKY,
+        [PITH_OP_CLIP] = ACT_CLIP,
+        [PITH_OP_SIGMOID] = ACT_SIGMOID,
+        [PITH_OP_TANH] = ACT_TANH,
+        [PITH_OP_HARD_SIGMOID] = ACT_HARD_SIGMOID,
+        [PITH_OP_HARD_SWISH] = ACT_HARD_SWISH,
+    };
+    if (info->op == PITH_OP_UNARY) {
+        const int32_t of = attr[ATTR_KIND];
+        const bool is_gelu = of == UNARY_GELU || of == UNARY_GELU_TANH;
+        const enum act_kind gelu = of == UNARY_GELU ? ACT_GELU : ACT_GELU_TANH;
+        return (struct epilogue_act){.kind = is_gelu ? gelu : ACT_NONE};
+    }
+    if ((size_t)info->op >= sizeof kind || kind[info->op] == ACT_NONE)
+        return (struct epilogue_act){.kind = ACT_NONE};
+    return (struct epilogue_act){(enum act_kind)kind[info->op],
+                                 info->n_slots > 0 ? attr_f32(attr, 0) : 0.0f,
+                                 info->n_slots > 1 ? attr_f32(attr, 1) : 0.0f};
 }
 
 /* Lists are empty by default: a count of 0. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* op_exec.h - how an operator is executed: what shape rules, need(), prepare() and run() of a
- * struct op_info (op_semantics.h) are given, and what they return. */
+ * struct op_info (op_info.h) are given, and what they return. */
 #ifndef PITH_OP_EXEC_H
 #define PITH_OP_EXEC_H
 
 #include "kernels/act_kind.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 
 /* What the planner adds behind a Conv, Gemm or MatMul: y = act(acc + bias + residual). */
 struct epilogue {
@@ -22,30 +22,7 @@ struct epilogue_act {
 /* What an operator is as an activation; ACT_NONE: it is none. Of the unary functions GELU is one,
  * by its kind; the others are dearer than what fusing saves, or rare. Schemas put a in slot 0, b
  * in 1. */
-static inline struct epilogue_act pith_activation_of(const struct op_info *info,
-                                                     const int32_t *attr)
-{
-    static const uint8_t kind[] = {
-        [PITH_OP_RELU] = ACT_RELU,
-        [PITH_OP_LEAKY_RELU] = ACT_LEAKY,
-        [PITH_OP_CLIP] = ACT_CLIP,
-        [PITH_OP_SIGMOID] = ACT_SIGMOID,
-        [PITH_OP_TANH] = ACT_TANH,
-        [PITH_OP_HARD_SIGMOID] = ACT_HARD_SIGMOID,
-        [PITH_OP_HARD_SWISH] = ACT_HARD_SWISH,
-    };
-    if (info->op == PITH_OP_UNARY) {
-        const int32_t of = attr[ATTR_KIND];
-        const bool is_gelu = of == UNARY_GELU || of == UNARY_GELU_TANH;
-        const enum act_kind gelu = of == UNARY_GELU ? ACT_GELU : ACT_GELU_TANH;
-        return (struct epilogue_act){.kind = is_gelu ? gelu : ACT_NONE};
-    }
-    if ((size_t)info->op >= sizeof kind || kind[info->op] == ACT_NONE)
-        return (struct epilogue_act){.kind = ACT_NONE};
-    return (struct epilogue_act){(enum act_kind)kind[info->op],
-                                 info->n_slots > 0 ? attr_f32(attr, 0) : 0.0f,
-                                 info->n_slots > 1 ? attr_f32(attr, 1) : 0.0f};
-}
+struct epilogue_act pith_activation_of(const struct op_info *info, const int32_t *attr);
 
 /* A grid of integers: scale (or factor) and zero point, NULL for 0. */
 struct grid_operand {

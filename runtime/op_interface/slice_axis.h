@@ -4,7 +4,8 @@
 #ifndef PITH_SLICE_AXIS_H
 #define PITH_SLICE_AXIS_H
 
-#include "op_interface/op_semantics.h"
+#include "core/tensor.h"
+#include "op_interface/op_attr.h"
 
 static inline int64_t slice_clamp(int64_t v, int64_t low, int64_t high)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "op_interface/window.h"
+#include "op_interface/op_attr.h"
 
 struct window pith_window_conv(const int32_t *attr, const struct shape *x, const struct shape *w,
                                const struct shape *y)

@@ -6,7 +6,7 @@
 #ifndef PITH_WINDOW_H
 #define PITH_WINDOW_H
 
-#include "op_interface/op_semantics.h"
+#include "core/tensor.h"
 
 #define WINDOW_MAX_AXES 4u
 

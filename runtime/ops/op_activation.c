@@ -9,6 +9,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 struct activation_job {
     const struct row_kernels *row;

@@ -9,6 +9,8 @@
 #include "op_interface/op_range.h"
 #include "op_interface/broadcast_row.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define COLUMNS 16u
 

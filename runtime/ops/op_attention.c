@@ -19,6 +19,8 @@
 #include "kernels/kernels.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define CHUNKS 8u /* heads are cut into at most as many parts, each with scratch of its own */
 

@@ -13,6 +13,7 @@
 #include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
 
 /* PRelu's slope is repeated over x, never the reverse. */
 static enum pith_status shape_binary(const struct op_args *args)

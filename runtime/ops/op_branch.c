@@ -13,6 +13,7 @@
  * their readers are planned once. */
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
 
 /* A scalar bool. Anything else would need a rule for what a vector's truth is, which ONNX does
  * not have. */

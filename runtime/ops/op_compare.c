@@ -8,6 +8,8 @@
 #include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static enum pith_status shape_compare(const struct op_args *args)
 {

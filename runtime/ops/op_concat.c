@@ -7,6 +7,8 @@
  * left to copy. */
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* ONNX broadcasts nothing here. */
 static bool same_but_axis(const struct tview *a, const struct tview *b, uint32_t axis)

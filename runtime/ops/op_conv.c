@@ -7,6 +7,8 @@
 #include "products/conv_run.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)

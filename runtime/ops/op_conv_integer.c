@@ -19,6 +19,8 @@
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
 #include "op_interface/window.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Optional inputs in the order of the format; in[0] is x, in[1] the weight. */
 enum { IN_ZERO_X = 2, IN_ZERO_W = 3, IN_BIAS = 4 };

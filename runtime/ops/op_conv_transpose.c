@@ -22,6 +22,8 @@
 #include "op_interface/shape_rule.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* As of op_conv.c: bounds that keep every product of the shape rule within 63 bits. */
 #define MAX_STEP 65535

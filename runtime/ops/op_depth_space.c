@@ -11,6 +11,8 @@
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
 #include "op_interface/strided_copy.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 enum { DCR = 0, CRD = 1, SPACE_TO_DEPTH = 2 };
 

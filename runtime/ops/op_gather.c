@@ -21,6 +21,8 @@
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
 #include "decode/weight_rows.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 enum { GATHER_AXIS = 0, GATHER_ELEMENTS = 1, GATHER_ND = 2 };
 

@@ -6,6 +6,8 @@
  * constant, its rows are outputs when trans_b is set, as PyTorch's Linear exports it. */
 #include "ops/op_list.h"
 #include "products/product_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* As bits, because a schema holds integers (op_activation.c). */
 #define F32_ONE 0x3f800000

@@ -8,6 +8,7 @@
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
+#include "core/op_number.h"
 
 static enum pith_status shape_global_pool(const struct op_args *args)
 {

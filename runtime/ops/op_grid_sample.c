@@ -12,6 +12,8 @@
 #include "op_interface/op_range.h"
 #include "kernels/ref/rounding_f32.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Numbers of the format. */
 enum { LINEAR, NEAREST, CUBIC };

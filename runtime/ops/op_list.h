@@ -3,7 +3,7 @@
 #ifndef OP_LIST_H
 #define OP_LIST_H
 
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 
 /* op_conv.c, op_gemm.c, op_matmul.c */
 extern const struct op_info pith_op_conv, pith_op_gemm, pith_op_matmul;

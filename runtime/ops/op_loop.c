@@ -16,6 +16,8 @@
 #include "ops/loop.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Conditions and counts are of rank 0; import makes them so. */
 static bool is_scalar(const struct tview *t, enum pith_type type)

@@ -15,6 +15,8 @@
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define ROOT_WORK 32u /* elements that a root takes as long as */
 

@@ -11,6 +11,8 @@
 #include "products/product_f32.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static const struct attr_field fields[] = {
     {ATTR_INT, ATTR_MATMUL_TRANS_B, 0, 0, 1},

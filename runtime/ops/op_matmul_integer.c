@@ -19,6 +19,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static const struct attr_field fields[] = {
     {ATTR_INT, ATTR_MATMUL_TRANS_B, 0, 0, 1},

@@ -13,6 +13,8 @@
  * here because ONNX leaves it open and results shall be the same everywhere. */
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static enum pith_status shape_nms(const struct op_args *args)
 {

@@ -24,6 +24,8 @@
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* An estimate only: beyond it the number of tasks no longer changes. */
 #define PLENTY 65536u /* taps enough for threads */

@@ -14,6 +14,8 @@
 #include "kernels/ref/elementary_f32.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* ---- Pow --------------------------------------------------------------------------------- */
 

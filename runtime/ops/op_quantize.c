@@ -20,6 +20,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Short enough that one item's scale and its floats are in the cache, long enough for vectors. */
 #define PIECE 4096u /* elements of a row that are one item of work */

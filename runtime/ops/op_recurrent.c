@@ -28,8 +28,10 @@
 #include "kernels/kernels.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
+#include "op_interface/op_attr.h"
 #include "products/recurrent_product.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
 
 #define F32_INF 0x7f800000
 

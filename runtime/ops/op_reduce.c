@@ -18,6 +18,8 @@
 #include "op_interface/reduced_axes.h"
 #include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* A cache line of f32, and few enough accumulators for registers. */
 #define COLUMNS 16u

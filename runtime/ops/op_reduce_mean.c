@@ -14,6 +14,8 @@
 #include "op_interface/reduced_axes.h"
 #include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define COLUMNS 16u
 

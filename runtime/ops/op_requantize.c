@@ -15,6 +15,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* One factor a channel, so a piece is a run of one factor. */
 #define PIECE 4096u

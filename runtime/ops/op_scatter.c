@@ -14,6 +14,8 @@
 #include "op_interface/index_read.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Numbers of the format. */
 enum { SCATTER_ELEMENTS = 0, SCATTER_ND = 1 };

@@ -10,6 +10,7 @@
 #include "op_interface/slice_axis.h"
 #include "op_interface/shape_rule.h"
 #include "op_interface/strided_copy.h"
+#include "core/op_number.h"
 
 /* A list of steps may be left out, but a step of 0 would never end. */
 static bool lists_fit(const int32_t *attr)

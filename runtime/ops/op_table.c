@@ -6,10 +6,11 @@
  * name (build_choice.h): their rows are NULL, nothing refers to their code, and the linker drops
  * it.
  *
- * A new operator is one row here, one number in op_semantics.h and one file
+ * A new operator is one row here, one number in op_number.h and one file
  * (docs/add-an-operator.md). */
 #include "core/build_choice.h"
 #include "ops/op_list.h"
+#include "core/op_number.h"
 
 _Static_assert(PITH_OP_END <= 128, "build_choice.h has bits for 128 operators");
 
@@ -94,4 +95,10 @@ static const struct op_info *const table[PITH_OP_END] = {
 const struct op_info *pith_op_get(uint32_t op)
 {
     return op < PITH_OP_END ? table[op] : NULL;
+}
+
+struct op_traits pith_op_traits(uint32_t op)
+{
+    const struct op_info *info = pith_op_get(op);
+    return info ? info->traits : (struct op_traits){0};
 }

@@ -12,6 +12,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Dim i of x, right-aligned in a tensor of `rank` axes. x is aligned to the right, as
  * broadcasting does it. */

@@ -8,6 +8,8 @@
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
 #include "op_interface/strided_copy.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static uint32_t input_axis(const int32_t *attr, uint32_t rank, uint32_t i)
 {

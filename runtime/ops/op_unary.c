@@ -13,6 +13,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* The functions that mean something for counts and indices. */
 static bool for_integers(int32_t kind)

@@ -10,6 +10,8 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static enum pith_status shape_variadic(const struct op_args *args)
 {

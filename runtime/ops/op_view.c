@@ -7,6 +7,8 @@
  * also its output (plan/alias.c). */
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static enum pith_status shape_identity(const struct op_args *args)
 {

@@ -12,6 +12,7 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "core/op_number.h"
 
 /* Elements of a piece: what one item of work writes. */
 #define PIECE 4096u

@@ -26,6 +26,7 @@
  * a whole tree; only then is it known what is dead, which in-place operators need. */
 #include "plan/plan.h"
 #include "validate/region.h"
+#include "op_interface/op_attr.h"
 
 /* Union-find with offsets. Without ranks: trees follow the graph, and flattening on the way
  * keeps a walk over a chain of n views linear in n over all calls (Tarjan 1975). */

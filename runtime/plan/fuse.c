@@ -20,6 +20,7 @@
 #include "products/integer_conv.h"
 #include "plan/plan.h"
 #include "validate/region.h"
+#include "op_interface/op_attr.h"
 
 #define F32_ONE 0x3f800000
 

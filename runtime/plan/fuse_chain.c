@@ -9,6 +9,7 @@
 #include "products/integer_chain.h"
 #include "plan/plan.h"
 #include "validate/region.h"
+#include "op_interface/op_attr.h"
 
 /* Grids by channel would need a table for each; none of these operators has a channel axis of
  * its own. */

@@ -18,6 +18,7 @@
 #include "products/integer_chain.h"
 #include "plan/plan.h"
 #include "validate/region.h"
+#include "op_interface/op_attr.h"
 
 /* The last one is the QuantizeLinear. A node reads up to three values. */
 #define MAX_NODES 16u

@@ -17,6 +17,7 @@
  * channels-last, then what cannot is cleared until nothing changes. Clearing only ever removes,
  * so it ends; the bound on sweeps is for files made to be slow. */
 #include "plan/plan.h"
+#include "op_interface/op_attr.h"
 
 #define SWEEPS 64u /* of nodes; what does not come to rest by then stays row-major */
 

@@ -24,6 +24,7 @@
 #include "validate/container.h"
 #include "plan/plan_steps.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
 
 #define PLAN_ALIGN 64u
 #define PLAN_NONE UINT32_MAX

@@ -13,6 +13,7 @@
 #include "products/integer_chain.h"
 #include "plan/plan_build.h"
 #include "decode/weight_rows.h"
+#include "op_interface/op_attr.h"
 
 /* A Gather along an axis decodes row after row, of 2^32 - 1 elements at most. Only where there
  * is no memory for decoded tables (pith_weight_rows_wanted). */

@@ -13,6 +13,7 @@
  * sum over all steps is found step by step (Viterbi). The machine's cache and threads do not
  * count: the groups decide kernels, and kernels decide bits. */
 #include "plan/plan_build.h"
+#include "op_interface/op_attr.h"
 
 /* Caches of today's cores and chips, rounded down: of a core, of which half is left to what is
  * not counted; its share of the one behind. */

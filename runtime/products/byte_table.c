@@ -3,6 +3,8 @@
 #include "products/byte_table.h"
 #include "op_interface/op_range.h"
 #include "kernels/kernels.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define BYTES 256u
 #define PIECE 16384u

@@ -8,7 +8,7 @@
 #ifndef BYTE_TABLE_H
 #define BYTE_TABLE_H
 
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 
 #define TABLE_OPERANDS 3u
 #define TABLE_RESULT 128u /* + the number of an operator in the table: what it makes */

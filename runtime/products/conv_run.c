@@ -4,6 +4,7 @@
 #include "products/conv_run.h"
 #include "products/conv_kernel.h"
 #include "products/product_f32.h"
+#include "op_interface/op_attr.h"
 
 #define ENTRY(name) &name,
 static const struct conv_kernel *const kernels[] = {CONV_KERNELS(ENTRY)};

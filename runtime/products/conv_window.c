@@ -2,6 +2,9 @@
 /* Where the taps of an output row lie is the same for all channels: it is found once a tap and row,
  * outside the loop over channels. */
 #include "products/conv_window.h"
+
+#include <string.h>
+
 #include "kernels/ref/activate.h"
 
 static size_t least(size_t a, size_t b)

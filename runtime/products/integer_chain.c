@@ -21,6 +21,8 @@
 #include "kernels/ref/integer_element.h"
 #include "kernels/kernels.h"
 #include "op_interface/op_range.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define PIECE 4096u
 #define MOST_TAPS 256u

@@ -7,7 +7,7 @@
 #ifndef INTEGER_CHAIN_H
 #define INTEGER_CHAIN_H
 
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_info.h"
 
 extern const struct op_info pith_integer_chain;
 

@@ -16,6 +16,8 @@
 #include "kernels/ref/integer_tile.h"
 #include "kernels/kernels.h"
 #include "decode/weight_rows.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define MOST_ROWS 16u    /* of K, decoded at a time: sums are loaded and stored for each time */
 #define ROWS_BYTES 3072u /* of them, or a longer one */

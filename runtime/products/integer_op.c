@@ -11,6 +11,8 @@
 #include "decode/weight_cut.h"
 #include "decode/weight_rows.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define LIMIT (UINT64_C(1) << 31)
 

@@ -8,7 +8,6 @@
 #define PITH_GRAPH_H
 
 #include "op_interface/op_exec.h"
-#include "op_interface/op_semantics.h"
 #include "decode/weight.h"
 
 #define PITH_NO_VALUE UINT32_MAX /* in memory only: an optional input left out */

@@ -10,6 +10,7 @@
 #define GRAPH_PARSE_H
 
 #include "validate/format.h"
+#include "core/op_number.h"
 
 /* The fields fall into what is being read, what was read so far (values repeat: shapes, tables,
  * attributes and wiring are written by reference to what stood before), and where the second

@@ -12,6 +12,8 @@
  * bounds what the executor keeps as well. */
 #include "core/build_choice.h"
 #include "validate/region.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* open: from the outermost to the innermost. */
 struct walk {

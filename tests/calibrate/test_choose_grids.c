@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "gemm_model.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_attr.h"
 #include "pith_calibrate.h"
 
 static struct pith_data *samples(const float *x, uint32_t n, uint32_t width)

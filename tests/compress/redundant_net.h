@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "pith_goal_compress.h"
 #include "measure/small_net.h"
+#include "core/op_number.h"
 
 enum { WIDTH = 24, HIDDEN = 64, CLASSES = 4, ROWS = 2000 };
 

@@ -13,6 +13,7 @@
 #include "compress/goal/sample_split.h"
 #include "compress/goal/sweep_encoder.h"
 #include "pith_runtime.h"
+#include "op_interface/op_attr.h"
 
 enum { SIDE = 6, RECORD = 3073, CLASSES = 5 };
 

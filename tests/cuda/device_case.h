@@ -17,6 +17,7 @@
 #include "cuda/kernels/half_bits.h"
 #include "cuda/pack_forms.h"
 #include "cuda/pack_relative.h"
+#include "op_interface/op_attr.h"
 
 static const uint32_t orders[] = {0, 1, 2, 77};
 #define WORK_BYTES (1u << 20)

@@ -12,6 +12,7 @@
 #include "cuda/device_plan.h"
 #include "cuda/pack_forms.h"
 #include "cuda/pack_relative.h"
+#include "op_interface/op_attr.h"
 
 /* Sectors of a request, in hundredths: 4.0, and what rounding the counts up may add. */
 #define MAX_SECTORS 400

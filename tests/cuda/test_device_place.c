@@ -7,6 +7,7 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "cuda/device_plan.h"
+#include "op_interface/op_attr.h"
 
 /* x -> squeeze 1 x 1 -> relu -> expand 1 x 1 and expand 3 x 3, each with a relu -> concat [, pool
  * of x] -> last 1 x 1. */

@@ -14,6 +14,8 @@
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pack/unpack.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #define MAX_MODEL_BYTES (1u << 24)
 

@@ -8,6 +8,7 @@
 #include "gemm_model.h"
 #include "layers/layer_walk.h"
 #include "loop_model.h"
+#include "op_interface/op_attr.h"
 
 enum { X, W1, Y1, R1, W2, Y2, SAMPLES = 3 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "sample_models.h"
 #include "pith_measure.h"
+#include "core/op_number.h"
 
 /* A Gemm "fc" without bias; w: [n_out, n_in]; open batch. relu: "act" follows. */
 static inline struct pith_model *small_net(uint32_t n_in, uint32_t n_out, const float *w, bool relu)

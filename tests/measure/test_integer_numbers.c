@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "measure/integer_numbers.h"
-#include "op_interface/op_semantics.h"
 #include "small_net.h"
 
 static void integers_stand_for_numbers(void **state)

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "op_interface/op_semantics.h"
 #include "small_net.h"
 
 #define N 64u

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "model/exact_grid.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_info.h"
 
 #define MOST 40000u
 

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "pith_model.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 
 enum { X, W, OTHER, N_VALUES };
 

@@ -6,7 +6,6 @@
 
 #include <string.h>
 #include "onnx/onnx_read.h"
-#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
 #include "proto_builder.h"
 

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
 #include "onnx/onnx_read.h"
 #include "proto_builder.h"
 

@@ -9,7 +9,9 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "pith_onnx.h"
 #include "onnx/onnx_read.h"
 #include "proto_builder.h"

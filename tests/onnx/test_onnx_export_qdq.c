@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "onnx/onnx_read.h"
 #include "pith_onnx.h"
 #include "pith_value_stats.h"

@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "failing_alloc.h"
 #include "import_refuse.h"
 

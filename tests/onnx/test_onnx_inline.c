@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "onnx_refusal.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 enum { FLOAT_ATTRIBUTE = 1, GRAPH_ATTRIBUTE = 5, BOOL_TYPE = 9 };
 

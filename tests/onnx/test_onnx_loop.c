@@ -10,6 +10,9 @@
 #include "failing_alloc.h"
 #include "pith_onnx.h"
 #include "onnx_refusal.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 
 enum { BOOL_TYPE = 9 };
 

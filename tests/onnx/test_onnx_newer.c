@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_attr.h"
 #include "pith_pack.h"
 #include "import_refuse.h"
 

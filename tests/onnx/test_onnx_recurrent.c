@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "pith_model.h"
 #include "pith_load.h"
 #include "proto_builder.h"

@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "pith_onnx.h"
 #include "onnx/onnx_read.h"
 #include "failing_alloc.h"

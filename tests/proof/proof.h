@@ -5,6 +5,7 @@
 #define PROOF_H
 
 #include "__fc_builtin.h"
+#include "op_interface/op_attr.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>

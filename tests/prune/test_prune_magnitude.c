@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "gemm_model.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_attr.h"
 #include "pith_prune.h"
 
 static struct pith_model *one_layer(uint32_t rows, uint32_t cols, const float *w)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "quantize/round/bias_correct.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 
 /* Products of one number, `positions` a sample; w = 1.25 stands for q = 1 at scale 1, so a sample
  * loses a quarter of the mean of its x. Inputs are whole numbers at scale 1. Returns the shift of

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 #include "quantize/transform/equalize.h"
 #include "network_run.h"
-#include "op_interface/op_semantics.h"
 
 #define C 4u
 #define SIDE 6u

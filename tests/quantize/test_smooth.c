@@ -10,7 +10,6 @@
 #include <string.h>
 #include <cmocka.h>
 #include "network_run.h"
-#include "op_interface/op_semantics.h"
 #include "pith_value_stats.h"
 #include "quantize/transform/smooth.h"
 

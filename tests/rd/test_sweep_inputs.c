@@ -9,6 +9,7 @@
 #include "gemm_model.h"
 #include "rd/weight_sweep.h"
 #include "layers/layer_moments.h"
+#include "op_interface/op_attr.h"
 
 enum { WIDTH = 4, STEPS = 3, CALLS = 6, TRIPS = 5, LONG = 2050, ROWS = 3 };
 

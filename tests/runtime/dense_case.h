@@ -18,6 +18,7 @@
 #include "op_interface/op_exec.h"
 #include "decode/weight.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
 
 static uint64_t seed;
 

@@ -24,6 +24,7 @@
 #include "op_interface/op_exec.h"
 #include "validate/region.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
 
 #define GD_MAX 256u
 #define GD_MAX_IN 16u

@@ -9,6 +9,7 @@
 #include "backwards.h"
 #include "avxvnni_twin.h"
 #include "cpu_levels.h"
+#include "op_interface/op_attr.h"
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"

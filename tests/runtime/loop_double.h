@@ -9,6 +9,7 @@
 #define LOOP_DOUBLE_H
 
 #include "graph_double.h"
+#include "op_interface/op_attr.h"
 
 struct gd_loop {
     int32_t trips, has_cond, has_count;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "op_interface/op_exec.h"
+#include "core/op_number.h"
 
 #define ONE_OP_MAX 8u
 #define CANARY 0xa5

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include "one_op.h"
+#include "op_interface/op_attr.h"
 
 struct case_tensor {
     enum pith_type type;

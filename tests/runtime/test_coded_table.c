@@ -3,6 +3,7 @@
  * short. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
+#include "op_interface/op_attr.h"
 #include <math.h>
 #include <stdio.h>
 #include "plan/plan.h"

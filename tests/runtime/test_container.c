@@ -10,6 +10,8 @@
 #include <cmocka.h>
 #include "made_file.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* docs/format.md, section 14. */
 static const uint8_t compact_file[] = {

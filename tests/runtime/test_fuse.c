@@ -3,6 +3,7 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "plan/plan.h"
+#include "op_interface/op_attr.h"
 
 static const float ones[4096] = {1.0f};
 

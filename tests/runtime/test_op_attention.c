@@ -12,6 +12,7 @@
 #include "kernels/kernels.h"
 #include "one_op.h"
 #include "pith_runtime.h"
+#include "op_interface/op_attr.h"
 
 struct dims {
     uint32_t b, h, m, n, d, e, layout;

@@ -5,6 +5,7 @@
 #include "one_op.h"
 #include "kernels/ref/activate.h"
 #include "kernels/ref/integer_element.h"
+#include "op_interface/op_attr.h"
 
 static void open_f32(struct one_op *t, enum pith_op op, uint32_t rank, const uint32_t *dims,
                      const float *x)

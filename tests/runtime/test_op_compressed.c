@@ -12,6 +12,8 @@
 #include "op_interface/op_exec.h"
 #include "weight_case.h"
 #include "pith_runtime.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 static uint64_t seed = 0xc0de;
 

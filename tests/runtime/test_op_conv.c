@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Conv against plain double loops, and its shape rule against files that lie. */
 #include "dense_case.h"
+#include "op_interface/op_attr.h"
 
 struct conv_case {
     uint32_t n, c, o, group, axes;

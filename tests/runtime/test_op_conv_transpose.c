@@ -2,6 +2,7 @@
 /* ConvTranspose over one to four axes against its definition: each input element, times the kernel,
  * is added where the kernel lies; with the weight as a constant and as data, at every level. */
 #include "dense_case.h"
+#include "op_interface/op_attr.h"
 
 struct up_case {
     uint32_t n, c, o, group, axes; /* c, o: channels of a group */

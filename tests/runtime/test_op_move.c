@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "one_op.h"
 #include "pith_runtime.h"
+#include "op_interface/op_attr.h"
 
 struct move_tensor {
     enum pith_type type;

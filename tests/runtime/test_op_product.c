@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Gemm and MatMul against plain double loops, and their shape rules. */
 #include "dense_case.h"
+#include "op_interface/op_attr.h"
 
 static float value(const struct tview *v, size_t i)
 {

@@ -4,6 +4,7 @@
  * gets its size at run time. */
 #include <math.h>
 #include "one_op.h"
+#include "op_interface/op_attr.h"
 
 #define SEED 11u
 

@@ -3,6 +3,7 @@
  * element at a time: what the fast paths (merged axes, blocks, ranges) must not change. */
 #include <math.h>
 #include "one_op.h"
+#include "op_interface/op_attr.h"
 
 #define SEED 7u
 

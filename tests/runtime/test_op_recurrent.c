@@ -13,6 +13,7 @@
 #include "one_op.h"
 #include "weight_case.h"
 #include "pith_runtime.h"
+#include "op_interface/op_attr.h"
 
 enum { MAX_T = 5, MAX_N = 9, MAX_H = 72, MAX_ROWS = 4 * MAX_H };
 

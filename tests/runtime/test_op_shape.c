@@ -6,6 +6,7 @@
 #include "one_op.h"
 #include "kernels/ref/integer_element.h"
 #include "op_interface/shape_rule.h"
+#include "op_interface/op_attr.h"
 
 #define BIG 0x7fffffffu
 

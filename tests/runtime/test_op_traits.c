@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "op_interface/op_exec.h"
+#include "core/op_number.h"
 
 /* Lists end with 0, which is no operator. */
 #define HOLD(what, ...) hold(#what, what, (const uint32_t[]){__VA_ARGS__, 0})

@@ -8,6 +8,7 @@
 #include "plan/plan.h"
 #include "test_seed.h"
 #include "weight_case.h"
+#include "op_interface/op_attr.h"
 
 #define ROUNDS 40u /* or what PITH_TEST_TRIALS says */
 #define BAND_FLOATS (1u << 17)

@@ -4,6 +4,7 @@
 #define GRAPH_DOUBLE_READER
 #include "backwards.h"
 #include "graph_double.h"
+#include "op_interface/op_attr.h"
 #include <math.h>
 #include <stdio.h>
 #include "plan/plan.h"

@@ -8,6 +8,7 @@
 #include "kernels/crc32c.h"
 #include "plan/plan.h"
 #include "weight_case.h"
+#include "op_interface/op_attr.h"
 
 #define C 4u
 #define SIDE 8u

@@ -4,6 +4,7 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "plan/plan.h"
+#include "op_interface/op_attr.h"
 
 #define C 4u
 #define SIDE 8u

@@ -4,6 +4,7 @@
 #include "backwards.h"
 #include "graph_double.h"
 #include "plan/plan.h"
+#include "op_interface/op_attr.h"
 
 #define MAX_CHANNELS 64u
 

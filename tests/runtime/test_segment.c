@@ -6,6 +6,7 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
+#include "op_interface/op_attr.h"
 #include <pthread.h>
 #include "plan/plan.h"
 #include "test_seed.h"

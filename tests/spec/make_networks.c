@@ -13,6 +13,7 @@
 #include "pith_model.h"
 #include "pith_pack.h"
 #include "pith_value_stats.h"
+#include "op_interface/op_attr.h"
 
 enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDENTITY = 36 };
 enum { OP_LOOP = 58, OP_LOOP_END, OP_BRANCH, OP_BRANCH_ELSE, OP_BRANCH_END };

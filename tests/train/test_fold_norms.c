@@ -9,7 +9,6 @@
 #include <math.h>
 #include "train/fold_norms.h"
 #include "pith_pack.h"
-#include "op_interface/op_semantics.h"
 #include "train/small_network.h"
 
 struct last {

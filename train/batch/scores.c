@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "scores.h"
 
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Whether a softmax over axis 1 is one over all of a sample's values: [N, classes, 1, 1...]. */
 static bool is_of_classes(const struct pith_value *v)

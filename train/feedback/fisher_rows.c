@@ -9,6 +9,7 @@
 #include "measure/recorded_feed.h"
 #include "base/seeded_random.h"
 #include "train/tape/tape_state.h"
+#include "core/op_number.h"
 
 #include <stdlib.h>
 #include <string.h>

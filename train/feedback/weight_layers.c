@@ -6,7 +6,7 @@
 
 #include "base/error_fill.h"
 #include "pith_host.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_traits.h"
 #include "model/plain_copy.h"
 
 #define MEMORY_BYTES (UINT64_C(32) << 20) /* of both walks' values; the others are in files */

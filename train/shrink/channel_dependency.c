@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "channel_dependency.h"
 
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_traits.h"
 
 #include <stdlib.h>
 

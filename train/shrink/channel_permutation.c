@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "model/fold_grid.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "pith_host.h"
 #include "channel_dependency.h"
 

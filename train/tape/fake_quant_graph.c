@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_quant_graph.h"
 
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
 #include "pith_host.h"
 #include "pith_value_stats.h"
 #include "tape.h"

@@ -4,6 +4,8 @@
  * that of the side which the runtime's comparison takes. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

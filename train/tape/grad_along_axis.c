@@ -2,6 +2,8 @@
 /* grad_along_axis.c - CumSum and LpNormalization, line by line along one axis. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -5,6 +5,8 @@
  * An f32 mask gets ds, summed over what it was repeated for; where a bool mask fills, ds is 0. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -13,6 +13,8 @@
  * once. Backward, where dy counts follows from x and, with a residual, from y. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 #include "broadcast_rows.h"
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -3,6 +3,8 @@
  * [outer, length of the axis, inner] as it lies in memory. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 /* Elements that follow one another in memory for one place on the axes outside of `axis`. */
 static size_t run_of(const struct tape_tensor *t, uint32_t axis)

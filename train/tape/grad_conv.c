@@ -5,6 +5,8 @@
 #include "grad_list.h"
 #include "grad_window.h"
 #include "train/kernels/winograd.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,8 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "grad_window.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 enum { X = 0, W = 1, BIAS = 2 };
 

@@ -10,6 +10,7 @@
 #include "grad_list.h"
 #include "fake_quant_graph.h"
 #include "train/kernels/train_kernels.h"
+#include "core/op_number.h"
 
 static float given(const float *number, uint32_t i, float otherwise)
 {

@@ -3,6 +3,7 @@
  */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
 
 struct planes {
     size_t n, pixels, c;

@@ -3,6 +3,8 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "grad_window.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

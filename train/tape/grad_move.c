@@ -7,6 +7,8 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "op_interface/index_read.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,8 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "grad_window.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 void pith_grad_window(const struct grad_node *n, uint32_t strides, uint32_t dilations,
                       uint32_t pads, struct prim_conv_shape *s)

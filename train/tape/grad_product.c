@@ -5,6 +5,8 @@
 #include "pith_host.h"
 #include "pith_train.h"
 #include "train/kernels/train_kernels.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,8 @@
  *     RNN   du = dh h' */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -4,6 +4,8 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "op_interface/reduced_axes.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -4,6 +4,8 @@
  * identity: so every mode and rule of coordinates is covered. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <stdlib.h>
 

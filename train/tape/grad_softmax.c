@@ -2,6 +2,8 @@
 /* grad_softmax.c - Softmax: dx = y (dy - sum y dy); LogSoftmax: dx = dy - exp(y) sum dy. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* grad_table.c - operators that have a gradient. */
 #include "grad_list.h"
+#include "core/op_number.h"
 
 static const struct grad_op *const table[] = {
     &pith_grad_conv,

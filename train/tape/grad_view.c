@@ -3,6 +3,7 @@
  * where it changes nothing (f32 to f32); to other types there is no gradient. */
 #include "grad_add.h"
 #include "grad_list.h"
+#include "core/op_number.h"
 
 static void backward(struct grad_node *n)
 {

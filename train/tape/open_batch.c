@@ -7,7 +7,9 @@
  * samples, a constant first state for instance, is repeated where it meets what differs.
  *
  * An axis of 1 may mean the batch or not: check_batch.c compares what comes out. */
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "pith_host.h"
 #include "core/tensor.h"
 #include "training_graph.h"

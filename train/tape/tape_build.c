@@ -7,6 +7,7 @@
 #include "tape_state.h"
 #include "train/kernels/train_kernels.h"
 #include "training_graph.h"
+#include "core/op_number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * v and s may have no other reader, the loss included. The step takes the place of the last of
  * them, where r is there. */
 #include "tape_state.h"
+#include "core/op_number.h"
 
 struct readers {
     uint32_t *n;    /* [n_values] nodes, conversions and others that read it */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* training_graph.c - a copy of the graph that can grow. */
 #include "training_graph.h"
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_info.h"
 #include "pith_host.h"
 
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * no notion of time, and the gradient goes back through the iterations by itself.
  *
  * Innermost loops come first; so a body is a plain list of nodes. */
-#include "op_interface/op_semantics.h"
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "pith_host.h"
 #include "training_graph.h"
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include "kernels/ref/math_f32.h"
 #include "kernels/ref/rounding_f32.h"
-#include "op_interface/op_semantics.h"
+#include "op_interface/op_attr.h"
 
 /* y and x may be one row; otherwise they do not overlap. */
 #define EACH(value) _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) y[i] = (value)
