@@ -43,8 +43,8 @@ bool pith_conv_bands(const struct op_args *first, const struct op_args *depth,
 {
     const struct conv *v = depth->lowered;
     const struct conv_geom *g = &v->g;
-    if (v->kernel != &pith_conv_depthwise || v->g.o != 1 || !runs_bands(first, env, lanes) ||
-        !reaches_rows(g) || g->h * row_bytes(v) <= WHOLE_BYTES)
+    if (v->kernel != &pith_conv_depthwise || v->g.o != 1 || g->oh == 1 ||
+        !runs_bands(first, env, lanes) || !reaches_rows(g) || g->h * row_bytes(v) <= WHOLE_BYTES)
         return false;
     /* As many rows as fit; then as many bands as keep all lanes busy to the end, of like size. */
     uint64_t rows = BAND_BYTES / row_bytes(v), under = rows_under(g, 1);

@@ -9,6 +9,18 @@
 #define ENTRY(name) &name,
 static const struct conv_kernel *const kernels[] = {CONV_KERNELS(ENTRY)};
 
+/* A plane of one column is a row to every kernel: their vectors lie along rows. Windows that are
+ * too long for a row of depthwise_f32 stay upright. */
+static void lay_down(struct conv_geom *g)
+{
+    if (g->w != 1 || g->ow != 1 || g->kw != 1 || g->pad_left != 0 || g->kh > DEPTHWISE_MAX_KW)
+        return;
+    g->w = g->h, g->ow = g->oh, g->kw = g->kh;
+    g->stride_w = g->stride_h, g->dil_w = g->dil_h, g->pad_left = g->pad_top;
+    g->h = g->oh = g->kh = g->stride_h = g->dil_h = 1;
+    g->pad_top = 0;
+}
+
 static void set_geometry(struct conv *v, const struct op_args *args)
 {
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
@@ -42,6 +54,7 @@ static void set_geometry(struct conv *v, const struct op_args *args)
         v->g.dil_h = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, 0, 1);
         v->g.pad_top = (uint32_t)attr_item(attr, ATTR_CONV_PADS, 0, 0);
     }
+    lay_down(&v->g);
 }
 
 /* Output pixel (0,0) sees each input pixel exactly once, in order. */

@@ -111,8 +111,11 @@ static void test_random(void **state)
             uint32_t reach = (k.kernel[a] - 1) * k.dil[a] + 1;
             k.in[a] = pick(reach, reach + 14);
         }
+        const bool column = k.axes == 2 && i % 3 == 0; /* which kernels take for a row */
+        if (column)
+            k.kernel[1] = k.in[1] = 1;
         for (uint32_t a = 0; a < 2 * k.axes; a++)
-            k.pad[a] = pick(0, 2);
+            k.pad[a] = column && a % 2 ? 0 : pick(0, 2);
         check_conv(&k);
     }
 }
