@@ -11,7 +11,12 @@
 #include "op_interface/op_attr.h"
 
 /* y and x may be one row; otherwise they do not overlap. */
-#define EACH(value) _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) y[i] = (value)
+#if defined(__GNUC__) && !defined(__clang__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
+#define EACH(value) INDEPENDENT for (size_t i = 0; i < n; i++) y[i] = (value)
 
 /* Zero takes the upper branch, so the sign of -0 stays; a NaN compares false and passes through. */
 static inline float prelu_f32(float x, float slope)
