@@ -101,7 +101,7 @@ static void failing_changes_end_the_walk(void **state)
         struct pith_data *data = data_of((float[]){1, 2, 3, 1, 0, -1}, SAMPLES);
         struct recorded_feed *feed;
         struct layer_walk *w;
-        check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+        check(pith_recorded_feed_open(m, NULL, data, 0, &feed, &err));
         const struct layer_walk_opts o = {
             .feed = feed, .memory_bytes = 1 << 20, .change = refuse_one, .user = &value};
         check(pith_layer_walk_open(m, &o, &w, &err));
@@ -123,16 +123,14 @@ static void expect_input(const struct pith_model *m, uint32_t node, const float 
     struct recorded_feed *feed;
     struct layer_walk *w;
     struct layer_input in;
-    struct body_span body[16];
     const void *all;
     float *one = malloc((elems + 1) * sizeof *one);
     uint64_t count;
-    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    check(pith_recorded_feed_open(m, NULL, data, 0, &feed, &err));
     const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
     check(pith_layer_walk_open(m, &o, &w, &err));
-    pith_layer_bodies(m, body);
-    check(pith_layer_walk_to(w, body[node].end ? body[node].begin : node, &err));
-    check(pith_layer_input_open(w, node, body[node], &in, &err));
+    check(pith_layer_walk_to(w, node, &err));
+    check(pith_layer_input_open(w, node, pith_layer_walk_body(w, node), &in, &err));
     assert_int_equal(in.elems, elems);
     for (uint64_t i = 0; i < samples && elems; i++) {
         check(pith_layer_input_read(&in, i, one, &err));
@@ -157,12 +155,19 @@ static void inputs_in_a_loop(void **state)
     (void)state;
     enum { LOOP = 2, ADD, END = 6 };
     struct loop_model l = loop_model(3, 10);
-    struct body_span body[16];
-    pith_layer_bodies(l.m, body);
-    for (uint32_t i = 0; i < l.m->n_nodes; i++) {
+    struct pith_data *data = data_of((float[]){1, 2}, 1);
+    struct recorded_feed *feed;
+    struct layer_walk *w;
+    check(pith_recorded_feed_open(l.m, NULL, data, 0, &feed, &err));
+    check(pith_layer_walk_open(l.m, &(struct layer_walk_opts){.feed = feed}, &w, &err));
+    for (uint32_t i = 0; i <= l.m->n_nodes; i++) {
         const bool in = i >= LOOP && i <= END;
-        assert_true(body[i].begin == (in ? LOOP : 0) && body[i].end == (in ? END + 1 : 0));
+        const struct body_span body = pith_layer_walk_body(w, i);
+        assert_true(body.begin == (in ? LOOP : 0) && body.end == (in ? END + 1 : 0));
     }
+    pith_layer_walk_close(w);
+    pith_recorded_feed_close(feed);
+    pith_data_free(data);
     expect_input(l.m, ADD, (const float[]){1, 2, 1, 1}, 2, 6,
                  (const float[]){1, 2, 2, 4, 3, 6, 1, 1, 2, 2, 3, 3}, 6, 12);
     expect_input(l.m, ADD, (const float[]){1, 2, 4, 4, 1, 1}, 3, 0,
