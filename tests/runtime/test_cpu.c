@@ -93,7 +93,7 @@ static void test_options(void **state)
     assert_int_equal(pith_opts_resolve(&given.known, &opts), PITH_OK);
     assert_int_equal(opts.batch, 1);
     assert_int_equal(pith_opts_resolve(NULL, &opts), PITH_OK);
-    assert_int_equal(pith_version(), 0x000100);
+    assert_int_equal(pith_version(), 0x000200);
 }
 
 int main(void)
