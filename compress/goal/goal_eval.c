@@ -622,6 +622,8 @@ enum pith_status pith_goal_eval_ram(const struct pith_goal_eval *j, const struct
 enum pith_status pith_goal_eval_target_ram(const struct pith_buffer *file, int target,
                                            uint64_t *bytes, struct pith_error *err)
 {
+    if (!file || !bytes)
+        return PITH_ERR_ARGUMENT;
     struct pith_export_opts opts;
     struct pith_export *e = NULL;
     struct pith_model *m = NULL;
