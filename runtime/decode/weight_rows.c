@@ -120,8 +120,10 @@ static size_t index_bytes(const struct weight *w)
 {
     struct huff_lengths lengths;
     struct bit_reader table = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
-    if (!uses_index_table(w) || pith_huff_read_lengths(&table, &lengths))
+    if (!uses_index_table(w))
         return 0;
+    if (pith_huff_read_lengths(&table, &lengths))
+        return aligned(sizeof lengths); /* the reader reads them there, to refuse them */
     return huff_pull_bytes(&lengths) + entries_bytes(w, &lengths);
 }
 
