@@ -109,7 +109,7 @@ void *pith_model_alloc(struct pith_model *m, uint64_t count, size_t each)
         return NULL;
     uint64_t bytes, room;
     if (!mul_ok(count, each, &bytes) || bytes > SIZE_MAX / 2 ||
-        !align_ok((bytes ? bytes : 1) + RED_ZONE, ALIGN, &room))
+        !align_ok((bytes ? bytes : 1) + RED_ZONE, ALIGN, &room) || room > SIZE_MAX / 2)
         return NULL;
     uint8_t *p = take(m->arena, (size_t)room);
     if (p) {

@@ -542,8 +542,7 @@ void pith_goal_eval_free(struct pith_goal_eval *j)
     free(j);
 }
 
-/* ---- measuring a file -------------------------------------------------------------------------
- */
+/* ---- measuring a file ----------------------------------------------------------------------- */
 
 /* A file from elsewhere may be another network. */
 static enum pith_status check_outputs(const struct pith_goal_eval *j, struct pith_engine *e,
@@ -617,8 +616,6 @@ enum pith_status pith_goal_eval_ram(const struct pith_goal_eval *j, const struct
     return st;
 }
 
-#define TUNE_SECONDS 2.0 /* of measuring a file */
-
 enum pith_status pith_goal_eval_target_ram(const struct pith_buffer *file, int target,
                                            uint64_t *bytes, struct pith_error *err)
 {
@@ -640,6 +637,8 @@ enum pith_status pith_goal_eval_target_ram(const struct pith_buffer *file, int t
     pith_export_free(e);
     return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st;
 }
+
+#define TUNE_SECONDS 2.0 /* of measuring a file */
 
 enum pith_status pith_goal_eval_latency(const struct pith_goal_eval *j,
                                         const struct pith_buffer *file, double *seconds,
