@@ -34,6 +34,15 @@ static void put_commands(const struct cli_command *const *commands)
         printf(" %s", commands[i]->name);
 }
 
+static void put_architectures(void)
+{
+    for (uint32_t i = 0; pith_architecture_name(i); i++)
+        printf(" %s", pith_architecture_name(i));
+}
+
+#define RECIPE_VERBS "show lint write"
+#define SHELL_NAMES "bash zsh fish"
+
 /* Options after a dash; else the names a command knows, and files where they do not fit. */
 static void print_bash(const struct cli_command *const *commands)
 {
@@ -60,9 +69,9 @@ static void print_bash(const struct cli_command *const *commands)
           "environment presets\" ;;\n"
           "    init) names=\"",
           stdout);
-    for (uint32_t i = 0; pith_architecture_name(i); i++)
-        printf(" %s", pith_architecture_name(i));
-    puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash zsh fish\" "
+    put_architectures();
+    puts("\" ;;\n    recipe) names=\"" RECIPE_VERBS "\" ;;\n    completion) names=\"" SHELL_NAMES
+         "\" "
          ";;\n    "
          "esac\n"
          "    if [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --set ]; then\n"
@@ -129,9 +138,9 @@ static void print_zsh(const struct cli_command *const *commands)
     fputs("    esac\n    options+=(", stdout);
     put_zsh_options(cli_common_options);
     fputs(")\n    case $words[2] in\n    help) names=($commands) ;;\n    init) names=(", stdout);
-    for (uint32_t i = 0; pith_architecture_name(i); i++)
-        printf(" %s", pith_architecture_name(i));
-    puts(") ;;\n    completion) names=(bash zsh fish) ;;\n    recipe) names=(show lint write) ;;\n"
+    put_architectures();
+    puts(") ;;\n    completion) names=(" SHELL_NAMES ") ;;\n    recipe) names=(" RECIPE_VERBS
+         ") ;;\n"
          "    esac\n"
          "    if [[ $PREFIX == -* ]]; then\n"
          "        _describe -o option options\n"
@@ -172,10 +181,9 @@ static void print_fish(const struct cli_command *const *commands)
     }
     put_fish_options(NULL, cli_common_options);
     fputs("complete -c pith -n '__fish_seen_subcommand_from init' -a '", stdout);
-    for (uint32_t i = 0; pith_architecture_name(i); i++)
-        printf(" %s", pith_architecture_name(i));
-    puts("'\ncomplete -c pith -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n"
-         "complete -c pith -n '__fish_seen_subcommand_from recipe' -a 'show lint write'");
+    put_architectures();
+    puts("'\ncomplete -c pith -f -n '__fish_seen_subcommand_from completion' -a '" SHELL_NAMES "'\n"
+         "complete -c pith -n '__fish_seen_subcommand_from recipe' -a '" RECIPE_VERBS "'");
 }
 
 static const struct {

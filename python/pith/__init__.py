@@ -124,7 +124,7 @@ class _Plan:
             _check(describe(self.plan, i, ctypes.byref(t)), f"tensor {i}")
             name = ctypes.string_at(t.name, t.name_bytes).decode("utf-8", "replace") if t.name_bytes else str(i)
             array = rt.view(data(self.plan, i), t)
-            found.append((Tensor(name, array.shape, "bfloat16" if t.type == 3 else array.dtype.name, t.scale,
+            found.append((Tensor(name, array.shape, "bfloat16" if t.type == rt.BFLOAT16 else array.dtype.name, t.scale,
                                  t.zero_point), array))
         return found
 
@@ -206,8 +206,8 @@ class Network:
         """Outputs by name for inputs by name; or, with `picture` (PNG or JPEG, prepared as the network says), the
         `Scores` of the first output.
 
-        Arrays have the shape of the input; where the batch is open, the first axis has any length. They are copied once,
-        into the plan; another type is converted where that loses nothing but precision."""
+        Arrays have the shape of the input; where the batch is open, the first axis has any length. They are copied
+        once, into the plan; another type is converted where that loses nothing but precision."""
         if picture is not None:
             return self._run_picture(picture)
         inputs = inputs or {}
@@ -355,8 +355,8 @@ def compress(model: Path, data: Optional[Data] = None, labels: Any = None, *, ou
              progress: Optional[Callable[[Dict[str, Any]], None]] = None, **options: Any) -> Result:
     """The smallest file within a goal: `pith compress`.
 
-    data: samples as one array [n, ...], an iterable of arrays, a dict by input, or a path that `-d` takes. labels: class
-    numbers [n], or a path. output: the file; default: the model's name with .pith. Existing files are replaced.
+    data: samples as one array [n, ...], an iterable of arrays, a dict by input, or a path that `-d` takes. labels:
+    class numbers [n], or a path. output: the file; default: the model's name with .pith. Existing files are replaced.
     progress: called with each event: a dict with step, done, total, seconds. options: `max_drop="0.5%"`,
     `max_size="500K"`, `preprocess="imagenet"`, ...
 

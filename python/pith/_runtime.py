@@ -10,8 +10,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_RANK = 8
 # The command's exit code for each pith_status.
 EXIT_OF_STATUS = {1: 2, 2: 6, 3: 3, 4: 4, 5: 5, 6: 5, 7: 6, 8: 6, 9: 1, 10: 130}
-TYPES = {1: "float32", 2: "float16", 4: "float64", 5: "int8", 6: "uint8", 7: "int16", 8: "uint16", 9: "int32",
-         10: "int64", 11: "bool"}
+BFLOAT16 = 3  # numpy has no such type: its 16 bits
+TYPES = {1: "float32", 2: "float16", BFLOAT16: "uint16", 4: "float64", 5: "int8", 6: "uint8", 7: "int16", 8: "uint16",
+         9: "int32", 10: "int64", 11: "bool"}
 
 
 class CError(ctypes.Structure):
@@ -71,6 +72,4 @@ def view(address, tensor):
     """The tensor's memory in the plan as an array; it lives as long as the plan."""
     shape = tuple(tensor.dim[:tensor.rank])
     raw = (ctypes.c_uint8 * tensor.bytes).from_address(address)
-    if tensor.type == 3:  # numpy has no bfloat16: its 16 bits
-        return np.frombuffer(raw, "uint16").reshape(shape)
     return np.frombuffer(raw, TYPES[tensor.type]).reshape(shape)
