@@ -282,7 +282,7 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -m 644 LICENSE README.md $(DOC)/
 	install -m 644 docs/*.md $(DOC)/docs/
 	install -m 644 docs/results/*.md $(DOC)/docs/results/
-	install -m 644 samples/*.c samples/*.sh $(DOC)/samples/
+	install -m 644 samples/*.[ch] samples/*.sh $(DOC)/samples/
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	printf '$(call pc_file,pith-cuda,execute compressed networks on NVIDIA GPUs,-lpith-runtime -lpthread -ldl -lm)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-cuda.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc

@@ -68,13 +68,14 @@ const struct cli_command cmd_init = {
     "init",
     "make",
     "make a network with fresh weights",
-    "pith init lenet5|lenet300|digits|resnet20|MODEL [-o FILE] [--seed N]",
+    "pith init lenet5|lenet300|digits|dscnn|resnet20|MODEL [-o FILE] [--seed N]",
     "Known architectures: lenet5 (LeNet-5 as in Caffe, 20-50-500-10), lenet300 (784-300-100-10) "
     "and\n"
-    "digits (8-16-64-10) for pictures of 1 x 28 x 28, and resnet20 for CIFAR-10 (3 x 32 x 32, "
-    "shortcuts\n"
-    "of option A). Any other network, .onnx or .pith, gives its architecture and gets fresh "
-    "weights.\n"
+    "digits (8-16-64-10) for pictures of 1 x 28 x 28, dscnn for keywords (MLPerf Tiny's, 49 frames "
+    "of\n"
+    "10 features), and resnet20 for CIFAR-10 (3 x 32 x 32, shortcuts of option A). Any other "
+    "network,\n"
+    ".onnx or .pith, gives its architecture and gets fresh weights.\n"
     "Weights have variance 2 / fan-in before a ReLU and 1 / fan-in elsewhere (He et al., 2015; "
     "Glorot\n"
     "and Bengio, 2010); biases are 0. The same seed gives the same weights on every machine.\n"

@@ -101,19 +101,30 @@ static uint32_t simple(struct builder *b, uint32_t op, const char *name, uint32_
     return output_of(add_node(b, op, name, 1, &x));
 }
 
+/* pad: top, left, bottom, right, each 0 to have none. A bias where `bias`: batch normalization has
+ * its own. */
+static uint32_t conv_of(struct builder *b, const char *name, uint32_t x, const uint32_t w[4],
+                        uint32_t groups, int32_t stride, const int32_t pad[4], bool bias)
+{
+    uint32_t in[3] = {x, add_constant(b, name, "w", 4, w)};
+    if (bias)
+        in[2] = add_constant(b, name, "b", 1, w);
+    struct pith_node *node = add_node(b, PITH_OP_CONV, name, bias ? 3 : 2, in);
+    if (stride != 1)
+        set_list(node, ATTR_CONV_STRIDES, 2, (const int32_t[]){stride, stride});
+    if (pad[0] != 0)
+        set_list(node, ATTR_CONV_PADS, 4, pad);
+    if (node)
+        node->attr[ATTR_CONV_GROUP] = (int32_t)groups;
+    return output_of(node);
+}
+
 /* Square filters. pad: 0 with a bias, else without one, for normalisation has its own. */
 static uint32_t conv(struct builder *b, const char *name, uint32_t x, uint32_t c, uint32_t o,
                      uint32_t k, int32_t stride, int32_t pad)
 {
-    uint32_t in[3] = {x, add_constant(b, name, "w", 4, (const uint32_t[]){o, c, k, k})};
-    if (pad == 0)
-        in[2] = add_constant(b, name, "b", 1, &o);
-    struct pith_node *node = add_node(b, PITH_OP_CONV, name, pad == 0 ? 3 : 2, in);
-    if (stride != 1)
-        set_list(node, ATTR_CONV_STRIDES, 2, (const int32_t[]){stride, stride});
-    if (pad != 0)
-        set_list(node, ATTR_CONV_PADS, 4, (const int32_t[]){pad, pad, pad, pad});
-    return output_of(node);
+    return conv_of(b, name, x, (const uint32_t[]){o, c, k, k}, 1, stride,
+                   (const int32_t[]){pad, pad, pad, pad}, pad == 0);
 }
 
 static uint32_t gemm(struct builder *b, const char *name, uint32_t x, uint32_t c, uint32_t o)
@@ -254,6 +265,38 @@ static void build_resnet20(struct builder *b)
     set_output(b, gemm(b, "linear", x, c, 10));
 }
 
+/* A convolution with batch normalization and ReLU: w is [O, C / groups, KH, KW]. */
+static uint32_t normalized(struct builder *b, const char *name, uint32_t x, const uint32_t w[4],
+                           uint32_t groups, int32_t stride, const int32_t pad[4])
+{
+    char part[MAX_NAME];
+    x = conv_of(b, name, x, w, groups, stride, pad, false);
+    snprintf(part, sizeof part, "%s.bn", name);
+    x = batch_norm(b, part, x, w[0]);
+    snprintf(part, sizeof part, "%s.relu", name);
+    return simple(b, PITH_OP_RELU, part, x);
+}
+
+/* Zhang et al., 2017 (arXiv:1711.07128), as MLPerf Tiny has it. */
+static void build_dscnn(struct builder *b)
+{
+    const uint32_t c = 64;
+    set_input(b, 1, 49, 10);
+    uint32_t x = normalized(b, "conv", b->m->inputs[0], (const uint32_t[]){c, 1, 10, 4}, 1, 2,
+                            (const int32_t[]){4, 1, 5, 1});
+    for (unsigned i = 1; i <= 4; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "depthwise%u", i);
+        x = normalized(b, name, x, (const uint32_t[]){c, 1, 3, 3}, c, 1,
+                       (const int32_t[]){1, 1, 1, 1});
+        snprintf(name, sizeof name, "pointwise%u", i);
+        x = normalized(b, name, x, (const uint32_t[]){c, c, 1, 1}, 1, 1, (const int32_t[4]){0});
+    }
+    x = simple(b, PITH_OP_GLOBAL_AVERAGE_POOL, "pool", x);
+    x = simple(b, PITH_OP_FLATTEN, "flatten", x);
+    set_output(b, gemm(b, "linear", x, c, 12));
+}
+
 static const struct architecture {
     const char *name, *summary;
     void (*build)(struct builder *b);
@@ -262,6 +305,8 @@ static const struct architecture {
     {"lenet300", "LeNet-300-100 (784-300-100-10), 1x28x28, 266,610 parameters", build_lenet300},
     {"digits", "a small one for first steps (8-16-64-10), 1x28x28, 20,522 parameters",
      build_digits},
+    {"dscnn", "DS-CNN for keywords as in MLPerf Tiny (64 channels), 1x49x10, 23,180 parameters",
+     build_dscnn},
     {"resnet20", "ResNet-20 for CIFAR-10, option A, 3x32x32, 269,722 parameters", build_resnet20},
 };
 

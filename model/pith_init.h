@@ -23,9 +23,12 @@ extern "C" {
  *               N x 1 x 28 x 28; 431,080 parameters
  *     lenet300  784-300-100-10; input N x 1 x 28 x 28; 266,610 parameters
  *     digits    8 and 16 5x5 filters, each with ReLU and max pooling, 64, 10; input N x 1 x 28 x
- * 28; 20,522 parameters resnet20  ResNet-20 for CIFAR-10 with shortcuts that pad (option A); input
- *               N x 3 x 32 x 32; 269,722 parameters and 1,376 running
- *               statistics */
+ *               28; 20,522 parameters
+ *     dscnn     DS-CNN of MLPerf Tiny: 64 10x4 filters, then 4 times depthwise 3x3 and pointwise,
+ *               12; input N x 1 x 49 x 10 (frames, coefficients); 23,180 parameters and 1,152
+ *               running statistics
+ *     resnet20  ResNet-20 for CIFAR-10 with shortcuts that pad (option A); input N x 3 x 32 x 32;
+ *               269,722 parameters and 1,376 running statistics */
 const char *pith_architecture_name(uint32_t i);
 const char *pith_architecture_summary(uint32_t i);
 

@@ -8,14 +8,9 @@
  * displacement field (a coarse grid of offsets, interpolated), draws the strokes with a pen of
  * random width by distance to the nearest segment, and adds noise: 28x28 grey, like the well-known
  * data set, and the same bytes for the same seed on every machine up to the libm's last bit. */
-#include <errno.h>
+#include "generate.h"
 #include <math.h>
 #include <png.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #define SIDE 28
 #define MAX_POINTS 64
@@ -108,17 +103,6 @@ static const struct glyph glyphs[10] = {
         {.72, .32},
         {.7, .6},
         {.56, .92}}}}}};
-
-static uint64_t state;
-
-static double uniform(double low, double high)
-{
-    uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return low + (high - low) * (double)(z >> 11) / 9007199254740992.0;
-}
 
 struct warp {
     double a, b, c, d, dx, dy;                             /* affine, about the centre */
@@ -231,36 +215,6 @@ static void put_be32(FILE *f, uint32_t v)
 {
     uint8_t b[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
     fwrite(b, 1, 4, f);
-}
-
-static FILE *create(const char *folder, const char *name)
-{
-    char path[4096];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    f = fopen(path, "wb");
-    if (!f) {
-        fprintf(stderr, "make_digits: %s: %s\n", path, strerror(errno));
-        exit(3);
-    }
-    return f;
-}
-
-static void finish(FILE *f, const char *folder)
-{
-    int failed = ferror(f);
-    if (fclose(f) != 0 || failed) {
-        fprintf(stderr, "make_digits: cannot write to %s: %s\n", folder, strerror(errno));
-        exit(3);
-    }
-}
-
-static void make_folder(const char *path)
-{
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "make_digits: %s: %s\n", path, strerror(errno));
-        exit(3);
-    }
 }
 
 static void write_png(const char *folder, int digit, int number, const uint8_t pixels[SIDE * SIDE])

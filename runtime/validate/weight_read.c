@@ -87,7 +87,7 @@ static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
 {
     uint64_t bytes = w->nnz * pith_type_bytes(w->type); /* <= 2^43 */
     uint64_t start = p->data_at;
-    struct stream pad;
+    struct stream pad = {0};
     size_t align = bytes < FULL_ALIGN ? pith_type_bytes(w->type) : FULL_ALIGN;
     if (!p->im->compact && bytes > 0 && !align_ok(start, align, &start))
         return data_corrupt(p);

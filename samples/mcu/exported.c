@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* exported.c - the network as C source, from pith export. Pixels are its input integers as they
- * are. */
+/* exported.c - the network as C source, from pith export. A feature is kept as the integer that
+ * the network computes with. */
 #include "mcu.h"
-#include "digits.h"
+#include "keywords.h"
 
-_Static_assert(DIGITS_IN0_ZERO == 0 && DIGITS_IN0_SCALE * 255 > 0.999f &&
-                   DIGITS_IN0_SCALE * 255 < 1.001f,
-               "an input integer is a pixel: real = q / 255");
+_Static_assert(KEYWORDS_IN0_COUNT == FRAMES * COEFFICIENTS && KEYWORDS_OUT0_COUNT == CLASSES,
+               "a network of other features or classes");
 
-const float *classify(const uint8_t *pixels)
+static int8_t input[KEYWORDS_IN0_COUNT];
+
+int put_frame(uint32_t t, const float *mfcc)
 {
-    static float scores[DIGITS_OUT0_COUNT];
-    digits_run(pixels, scores);
+    for (uint32_t c = 0; c < COEFFICIENTS; c++) {
+        const float q = mfcc[c] * (1 / KEYWORDS_IN0_SCALE) + KEYWORDS_IN0_ZERO;
+        const float rounded = q < 0 ? q - .5f : q + .5f;
+        input[t * COEFFICIENTS + c] = (int8_t)(rounded < -128  ? -128
+                                               : rounded > 127 ? 127
+                                                               : rounded);
+    }
+    return 1;
+}
+
+const float *classify(void)
+{
+    static float scores[KEYWORDS_OUT0_COUNT];
+    keywords_run(input, scores);
     return scores;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef MCU_H
 #define MCU_H
-#include <stdint.h>
+#include "features.h"
 
 void board_print(const char *text);
 int main(void);
 
-/* pixels: 28 x 28 bytes, row by row. The scores of the 10 classes, valid until the next call; NULL:
- * the network cannot run (linked.c alone). */
-const float *classify(const uint8_t *pixels);
+/* Frame t of FRAMES: its COEFFICIENTS features become a row of the network's input. 0: the network
+ * cannot run (linked.c alone). */
+int put_frame(uint32_t t, const float *mfcc);
+/* The scores of the CLASSES, valid until the next call; NULL: the network cannot run. */
+const float *classify(void);
 
 #endif

@@ -81,7 +81,7 @@ command -v arm-none-eabi-gcc >/dev/null || { echo "no arm-none-eabi-gcc: Cortex-
 m4() {
     arm-none-eabi-gcc $flags -Os $(cat "$work/$2.flags") -mthumb -mcpu=cortex-m4 -mfloat-abi=hard \
         -mfpu=fpv4-sp-d16 -ffreestanding -nostdlib -ffunction-sections -fdata-sections -Wl,--gc-sections \
-        -T $here/mps2.ld samples/mcu/start.c samples/mcu/memory.c $here/output_hash.c "$work/$2.S" $core \
+        -T samples/mcu/mps2.ld samples/mcu/start.c samples/mcu/memory.c $here/output_hash.c "$work/$2.S" $core \
         -lgcc -o "$work/$1" || exit 1
     hold "$1" $(($(bytes arm-none-eabi-size "$work/$1") - $(wc -c <"$work/$2.pith")))
 }

@@ -136,14 +136,14 @@ fi
 m4="-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 m0="-mthumb -mcpu=cortex-m0plus"
 m55="-mthumb -mcpu=cortex-m55 -mfloat-abi=hard -DNO_TIMER"
-sed 's/LENGTH = 4M/LENGTH = 512K/' $here/mps2.ld >"$work/mps3.ld"
+sed 's/LENGTH = 4M/LENGTH = 512K/' samples/mcu/mps2.ld >"$work/mps3.ld"
 board() { # machine "flags" options of the object...
     machine=$1 cpu=$2
     shift 2
     arm-none-eabi-gcc -std=gnu99 "$@" $cpu -ffunction-sections -Wall -Wextra -Wconversion -Werror -ffp-contract=off \
         -c "$work/c/kws.c" -o "$work/kws.o" || return 1
     arm-none-eabi-gcc -std=gnu99 -O2 $cpu -ffreestanding -I"$work/c" -DNET_H='"kws.h"' -DNET=kws -DNET_INPUT=uint8_t \
-        -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T ${ld:-$here/mps2.ld} \
+        -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T ${ld:-samples/mcu/mps2.ld} \
         samples/mcu/start.c samples/mcu/memory.c $here/export_main.c "$work/c/kws_selftest.c" "$work/kws.o" -lgcc -o "$work/kws.elf" &&
         timeout 300 qemu-system-arm -M "$machine" -nographic -icount shift=5 -monitor none -serial none \
             -semihosting-config enable=on,target=native -kernel "$work/kws.elf" >"$work/run" 2>&1

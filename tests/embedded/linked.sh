@@ -19,7 +19,7 @@ number() { sed -n "s/^$1 //p" "$work/run"; }
 printf '%-22s %8s %8s %5s %10s %10s %10s %10s %6s %6s\n' network work need most planning most run most stack most
 row() { # name most-work-percent most-planning most-instructions most-stack [bytes of memory]
     image_of "$work/$1.pith" >"$work/image.c"
-    $cc -DMEMORY_LIMIT="${6:-0}" -nostdlib -nostartfiles -Wl,--gc-sections -T $here/mps2.ld samples/mcu/start.c samples/mcu/memory.c \
+    $cc -DMEMORY_LIMIT="${6:-0}" -nostdlib -nostartfiles -Wl,--gc-sections -T samples/mcu/mps2.ld samples/mcu/start.c samples/mcu/memory.c \
         $here/linked_main.c "$work/image.c" $objects -lgcc -o "$work/net.elf" || exit 1
     timeout 300 qemu-system-arm -M mps2-an386 -nographic -icount shift=5 -monitor none -serial none \
         -semihosting-config enable=on,target=native -kernel "$work/net.elf" >"$work/run" 2>&1 ||

@@ -44,7 +44,7 @@ platform host "${CC:-gcc}" $here/hosted_print.c env
 libraries=
 cortex() { # name board "flags" [linker's flags]
     libraries=-lgcc platform "$1" "arm-none-eabi-gcc -mthumb -mcpu=$3 -ffreestanding" \
-        "-nostdlib -T $here/mps2.ld $4 samples/mcu/start.c samples/mcu/memory.c" qemu-system-arm -M "$2" -nographic \
+        "-nostdlib -T samples/mcu/mps2.ld $4 samples/mcu/start.c samples/mcu/memory.c" qemu-system-arm -M "$2" -nographic \
         -monitor none -serial none -semihosting-config enable=on,target=native -kernel
 }
 cortex cortex-m0+ mps2-an385 cortex-m0plus

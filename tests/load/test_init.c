@@ -45,12 +45,13 @@ static void known_networks_have_their_sizes(void **state)
     (void)state;
     static const struct {
         const char *name;
-        uint32_t side, channels, nodes, weights;
+        uint32_t side, channels, nodes, weights, classes;
         uint64_t parameters;
-    } known[] = {{"lenet5", 28, 1, 9, 4, 431080},
-                 {"lenet300", 28, 1, 6, 3, 266610},
-                 {"digits", 28, 1, 10, 4, 20522},
-                 {"resnet20", 32, 3, 73, 20, 271098}};
+    } known[] = {{"lenet5", 28, 1, 9, 4, 10, 431080},
+                 {"lenet300", 28, 1, 6, 3, 10, 266610},
+                 {"digits", 28, 1, 10, 4, 10, 20522},
+                 {"dscnn", 49, 1, 30, 10, 12, 24332},
+                 {"resnet20", 32, 3, 73, 20, 10, 271098}};
     struct pith_weight_ref refs[128];
     uint32_t n = 0;
     for (; n < sizeof known / sizeof *known; n++) {
@@ -60,7 +61,7 @@ static void known_networks_have_their_sizes(void **state)
         assert_true(m->batch_open && m->n_inputs == 1 && m->n_outputs == 1);
         const struct pith_value *x = &m->values[m->inputs[0]], *y = &m->values[m->outputs[0]];
         assert_true(x->rank == 4 && x->dim[1] == known[n].channels && x->dim[2] == known[n].side);
-        assert_true(y->rank == 2 && y->dim[1] == 10);
+        assert_true(y->rank == 2 && y->dim[1] == known[n].classes);
         assert_int_equal(m->n_nodes, known[n].nodes);
         assert_int_equal(pith_model_weights(m, refs), known[n].weights);
         assert_int_equal(count_parameters(m), known[n].parameters);
