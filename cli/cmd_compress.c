@@ -11,6 +11,8 @@
 #include "data_check.h"
 #include "feed_options.h"
 #include "goal_run.h"
+#include "manifest_run.h"
+#include "cli/common/jobs.h"
 #include "cli/common/json_out.h"
 #include "cli/tables/layer_table.h"
 #include "pith_compress.h"
@@ -30,6 +32,8 @@ struct compress_options {
     struct pith_requested_options requested; /* options of its stages */
     const char *checkpoint, *weigh;
     bool resume;
+    const char *manifest, *shard;
+    uint64_t jobs;
     const char *how_ranks;
     const struct pith_ranks *ranks; /* NULL: this process alone */
 };
@@ -57,6 +61,12 @@ static const struct cli_option options[] = {
      "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
      "continue from --checkpoint", 0, 0},
+    {0, "manifest", OPTION_TEXT, offsetof(struct compress_options, manifest), "FILE.csv",
+     "compress the network of each row, each in a process of its own", 0, 0},
+    {'j', "jobs", OPTION_UINT, offsetof(struct compress_options, jobs), "N",
+     "networks of the manifest at a time (default 1)", 1, CLI_MAX_JOBS},
+    {0, "shard", OPTION_TEXT, offsetof(struct compress_options, shard), "I/N",
+     "only networks I, I+N, I+2N, ... of the manifest", 0, 0},
     {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
      "mpi: distribute the search over mpirun or srun processes", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -379,20 +389,6 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
     return rc;
 }
 
-/* net.onnx -> net.pith beside where we stand; the input's own name when it ends otherwise. */
-static char *derive_output(const char *input)
-{
-    const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
-    const char *dot = strrchr(base, '.');
-    size_t stem = dot && dot > base ? (size_t)(dot - base) : strlen(base);
-    char *path = malloc(stem + sizeof ".pith");
-    if (path) {
-        memcpy(path, base, stem);
-        memcpy(path + stem, ".pith", sizeof ".pith");
-    }
-    return path;
-}
-
 /* A search, unless somebody says how: with data, and nothing but a goal and a header. */
 static bool searches(const struct compress_options *o, const struct pith_recipe *recipe)
 {
@@ -589,14 +585,52 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     return rc;
 }
 
+/* Options of one network beside --manifest: they would hold for all of them, but for some. */
+static enum cli_exit refuse_options(const struct compress_options *o)
+{
+    struct compress_options *plain = calloc(1, sizeof *plain);
+    uint32_t n;
+    if (!plain)
+        return cli_no_memory();
+    cli_parse(cli_find_command(o->common.commands, "compress"), 0, NULL, plain, &n);
+    plain->common = o->common;
+    plain->manifest = o->manifest;
+    plain->shard = o->shard;
+    plain->jobs = o->jobs;
+    const bool same = memcmp(o, plain, sizeof *plain) == 0 && !o->common.output;
+    free(plain);
+    if (same)
+        return EXIT_DONE;
+    cli_error("with --manifest, options of networks are columns of %s", o->manifest);
+    return EXIT_USAGE;
+}
+
+static enum cli_exit run_manifest(const struct compress_options *o, uint32_t n_operands)
+{
+    const struct cli_manifest_run run = {cli_find_command(o->common.commands, "compress"),
+                                         &o->common, o->manifest, o->shard, o->jobs ? o->jobs : 1};
+    if (n_operands == 0) {
+        enum cli_exit rc = refuse_options(o);
+        return rc ? rc : cli_manifest_run(&run);
+    }
+    cli_error("--manifest and a model: networks are rows of %s", o->manifest);
+    return EXIT_USAGE;
+}
+
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct compress_options *o = opts;
     char *derived = NULL;
     enum cli_exit rc;
-    (void)n_operands;
+    if (o->manifest)
+        return run_manifest(o, n_operands);
+    if (n_operands == 0 || o->jobs || o->shard) {
+        cli_error(n_operands == 0 ? "give a model, or --manifest FILE.csv"
+                                  : "-j and --shard need --manifest FILE.csv");
+        return EXIT_USAGE;
+    }
     if (!o->common.output && strcmp(operands[0], "-") != 0) {
-        derived = derive_output(operands[0]);
+        derived = cli_derive_output(operands[0]);
         if (!derived)
             return cli_no_memory();
         o->common.output = derived;
@@ -619,7 +653,8 @@ const struct cli_command cmd_compress = {
     "make",
     "the smallest file within a goal",
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
-    "Writes the smallest file within the goal. More: pith help compress-advanced.\n"
+    "Writes the smallest file within the goal. More, and many networks: pith help "
+    "compress-advanced.\n"
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
     "\fThe search writes up to 8 files and keeps the smallest within the goal; -n prints a range "
     "of\n"
@@ -658,13 +693,27 @@ const struct cli_command cmd_compress = {
     "train.epochs=4)\n"
     "override the preset. --lossless only encodes: outputs stay bit-identical.\n"
     "\n"
+    "--manifest NETS.csv compresses many networks. Its first line names the columns: model, goal "
+    "(0.5%,\n"
+    "or options), and other options by their names (data, labels, preprocess, input_shape, "
+    "output).\n"
+    "Repeated options have ';' between their values. Each network runs in a process of its own; "
+    "what it\n"
+    "prints goes to OUTPUT.log, its result to a line of NETS.jsonl. The same command continues: "
+    "networks\n"
+    "whose options and files (by size and time) are unchanged are not run again. -n prints the "
+    "table\n"
+    "alone. Exit 1: some missed their goal; otherwise the largest exit code of those that failed.\n"
+    "\n"
     "  pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 1% --max-size 2M\n"
     "  pith compress net.onnx -d train.idx --hold 0::10 --preset deep-compression --max-drop 0.5%\n"
     "  pith compress net.onnx --bits 6\n"
-    "  pith compress net.onnx --lossless --for size",
+    "  pith compress net.onnx --lossless --for size\n"
+    "  pith compress --manifest nets.csv -j 4\n"
+    "  pith compress --manifest nets.csv --shard $SLURM_ARRAY_TASK_ID/30",
     options,
     sizeof(struct compress_options),
-    1,
+    0,
     1,
     run,
     set_defaults};

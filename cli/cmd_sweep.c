@@ -4,26 +4,20 @@
  *
  * Processes share nothing but a file to which each result is appended by one write, so shards may
  * run anywhere and be stopped and started again: what the file holds already is not run twice. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "cli/common/engine_options.h"
+#include "cli/common/jobs.h"
 #include "cli/common/json_out.h"
-#include "pith_host.h"
 #include "pith_sweep.h"
 #include "sweep_keep.h"
 #include "cli/common/table.h"
 #include "training.h"
-
-#define MAX_JOBS 256
 
 struct sweep_options {
     struct cli_common common;
@@ -39,7 +33,7 @@ static const struct cli_option options[] = {
     {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC",
      "overrides the stored preprocessing", 0, 0},
     {'j', "jobs", OPTION_UINT, AT(jobs), "N", "parallel processes (default 1); needs --append", 1,
-     MAX_JOBS},
+     CLI_MAX_JOBS},
     {0, "shard", OPTION_TEXT, AT(shard), "I/N", "only combinations I, I+N, I+2N, ...", 0, 0},
     {0, "append", OPTION_TEXT, AT(append), "FILE.jsonl",
      "append results; combinations already there are skipped", 0, 0},
@@ -197,25 +191,11 @@ static enum cli_exit print_fronts(const struct cli_common *c, char **paths, uint
 
 /* ---- one combination ------------------------------------------------------------------------- */
 
-/* The line and its newline in one write, so that lines of several processes do not mix. */
 static enum cli_exit append_line(struct job *j, const char *line)
 {
-    size_t n = strlen(line);
-    char *text = malloc(n + 3);
-    int fd = open(j->o->append, O_WRONLY | O_APPEND | O_CREAT, 0666);
-    enum cli_exit rc = text ? EXIT_DONE : cli_no_memory();
-    if (!rc) {
-        int bytes = snprintf(text, n + 3, "%s%s\n", j->torn ? "\n" : "", line);
-        j->torn = false;
-        if (fd < 0 || write(fd, text, (size_t)bytes) != bytes) {
-            cli_error("cannot append to '%s': %s", j->o->append, strerror(errno));
-            rc = EXIT_IO;
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    free(text);
-    return rc;
+    const bool torn = j->torn;
+    j->torn = false;
+    return cli_append_line(j->o->append, line, torn);
 }
 
 static void say_result(const struct job *j, uint64_t i, const struct pith_sweep_results *one)
@@ -297,9 +277,8 @@ static enum cli_exit run_combinations(struct job *j)
         rc = cli_open_training(&j->o->from, &j->o->common, j->m, &opts.train, &val);
     opts.val = val;
     opts.data = val ? val : opts.train;
-    uint64_t cores = pith_processor_count();
-    if (j->o->jobs > 1 && !j->o->common.threads)
-        opts.engine.threads = (uint32_t)(cores > j->o->jobs ? cores / j->o->jobs : 1);
+    if (j->o->jobs > 1)
+        opts.engine.threads = cli_threads_of_jobs(&j->o->common, j->o->jobs);
     for (uint64_t i = j->first; i < pith_sweep_count(j->sweep) && !rc; i += j->stride) {
         if (!pith_sweep_done(j->sweep, &j->results, i))
             rc = run_combination(j, i, &opts);
@@ -309,77 +288,13 @@ static enum cli_exit run_combinations(struct job *j)
     return rc ? rc : j->failed ? EXIT_NO : EXIT_DONE;
 }
 
-static enum cli_exit wait_for(const pid_t *child, uint64_t n)
-{
-    enum cli_exit worst = EXIT_DONE;
-    bool signalled = false;
-    cli_end_in_order(); /* when they have */
-    for (uint64_t i = 0; i < n;) {
-        int status;
-        if (waitpid(child[i], &status, 0) < 0) {
-            if (errno != EINTR) {
-                cli_error("cannot wait for process %" PRIu64 ": %s", i + 1, strerror(errno));
-                return EXIT_MEMORY;
-            }
-            for (uint64_t k = i; cli_interrupted() && !signalled && k < n; k++)
-                kill(child[k], SIGTERM);
-            signalled = signalled || cli_interrupted();
-            continue;
-        }
-        enum cli_exit rc = WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : EXIT_MEMORY;
-        worst = rc > worst ? rc : worst;
-        i++;
-    }
-    return cli_interrupted() ? EXIT_INTERRUPTED : worst;
-}
-
 /* Each process takes every jobs-th combination of the shard. */
-static enum cli_exit run_jobs(struct job *j)
+static enum cli_exit run_share(void *user, uint64_t i)
 {
-    pid_t child[MAX_JOBS];
-    uint64_t n = 0, jobs = j->o->jobs;
-    fflush(stdout);
-    signal(SIGCHLD, SIG_DFL); /* a parent that ignores it hands that down, and then waitpid() finds
-                                 no child */
-    for (; n < jobs; n++) {
-        child[n] = fork();
-        if (child[n] < 0)
-            break;
-        if (child[n] == 0) {
-            j->first += n * j->stride;
-            j->stride *= jobs;
-            enum cli_exit rc = run_combinations(j);
-            fflush(stdout);
-            _exit((int)rc);
-        }
-    }
-    enum cli_exit rc = wait_for(child, n);
-    if (n < jobs) {
-        cli_error("cannot start process %" PRIu64 " of %" PRIu64 ": %s", n + 1, jobs,
-                  strerror(errno));
-        return EXIT_MEMORY;
-    }
-    return rc;
-}
-
-static enum cli_exit read_shard(const char *text, struct job *j)
-{
-    char number[32];
-    const char *slash = text ? strchr(text, '/') : NULL;
-    j->first = 0;
-    j->stride = 1;
-    if (!text)
-        return EXIT_DONE;
-    size_t n = slash ? (size_t)(slash - text) : sizeof number;
-    if (n < sizeof number) {
-        memcpy(number, text, n);
-        number[n] = '\0';
-        if (pith_parse_uint(number, &j->first) && pith_parse_uint(slash + 1, &j->stride) &&
-            j->first < j->stride && j->stride <= 1000000)
-            return EXIT_DONE;
-    }
-    cli_error("--shard '%s': give I/N with I from 0 to N-1", text);
-    return EXIT_USAGE;
+    struct job *j = user;
+    j->first += i * j->stride;
+    j->stride *= j->o->jobs;
+    return run_combinations(j);
 }
 
 static enum cli_exit print_recipe(const struct job *j)
@@ -472,7 +387,8 @@ static enum cli_exit run_model(struct job *j, const char *model, bool named)
             printf("%s\n", model);
         rc = list_combinations(j);
     } else if (!rc) {
-        rc = o->jobs > 1 ? run_jobs(j) : run_combinations(j);
+        const struct cli_jobs jobs = {o->jobs, o->jobs, run_share, NULL, NULL, j};
+        rc = o->jobs > 1 ? cli_run_jobs(&jobs) : run_combinations(j);
     }
     pith_model_free(j->m);
     j->m = NULL;
@@ -531,7 +447,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         return print_fronts(&o->common, operands, n_operands);
     enum cli_exit rc = check_options(o, n_operands);
     if (!rc)
-        rc = read_shard(o->shard, &j);
+        rc = cli_read_shard(o->shard, &j.first, &j.stride);
     if (!rc)
         rc = cli_read_file(operands[0], &spec);
     if (!rc && pith_sweep_parse((const char *)spec.data, spec.bytes, operands[0], &j.sweep, &err))

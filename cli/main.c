@@ -18,7 +18,7 @@ static bool wants_json(int argc, char **argv)
     return false;
 }
 
-static enum cli_exit run_command(const struct cli_command *cmd, int argc, char **argv)
+enum cli_exit cli_run_command(const struct cli_command *cmd, int argc, char **argv)
 {
     uint32_t n_operands = 0;
     enum cli_exit rc;
@@ -106,5 +106,5 @@ int main(int argc, char **argv)
             cli_json_error(EXIT_USAGE);
         return exit_status(flush_stdout(EXIT_USAGE));
     }
-    return exit_status(flush_stdout(run_command(cmd, argc - 2, argv + 2)));
+    return exit_status(flush_stdout(cli_run_command(cmd, argc - 2, argv + 2)));
 }

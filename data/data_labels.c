@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/bytes.h"
+#include "csv_fields.h"
 #include "data_source.h"
 #include "npy_header.h"
 #include "number_convert.h"
@@ -225,13 +226,6 @@ static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, si
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-struct line_reader {
-    const char *p, *end;
-    uint64_t line;
-    bool bad;       /* a quote never closes, or text follows one */
-    char separator; /* '\0': a line is one field */
-};
-
 /* A class number, or the name of one class; else *found: of how many. */
 static bool read_label(const struct data_source *s, const char *text, int64_t *v, uint32_t *found)
 {
@@ -242,55 +236,7 @@ static bool read_label(const struct data_source *s, const char *text, int64_t *v
     return *found == 1;
 }
 
-static void put_char(char *out, size_t *n, char c)
-{
-    if (*n + 1 < CSV_FIELD_BYTES)
-        out[(*n)++] = c;
-}
-
-static void quoted_field(struct line_reader *r, char *out, size_t *n)
-{
-    for (r->p++; r->p < r->end; r->p++) {
-        if (*r->p == '\n')
-            r->line++;
-        if (*r->p != '"') {
-            put_char(out, n, *r->p);
-        } else if (r->p + 1 < r->end && r->p[1] == '"') {
-            put_char(out, n, *r->p++);
-        } else {
-            r->p++;
-            return;
-        }
-    }
-    r->bad = true;
-}
-
-/* One field into out (cut to CSV_FIELD_BYTES - 1); true: more fields follow in this line. */
-static bool next_field(struct line_reader *r, char *out)
-{
-    const char separator = r->separator;
-    size_t n = 0;
-    if (r->p < r->end && *r->p == '"') {
-        quoted_field(r, out, &n);
-    } else {
-        while (r->p < r->end && !(separator && *r->p == separator) && *r->p != '\n' &&
-               *r->p != '\r')
-            put_char(out, &n, *r->p++);
-    }
-    out[n] = '\0';
-    if (r->p < r->end && separator && *r->p == separator) {
-        r->p++;
-        return true;
-    }
-    if (r->p < r->end && *r->p == '\r')
-        r->p++;
-    if (r->p < r->end && *r->p++ != '\n')
-        r->bad = true;
-    r->line++;
-    return false;
-}
-
-static bool at_blank_line(struct line_reader *r)
+static bool at_blank_line(struct csv_reader *r)
 {
     return r->p < r->end && (*r->p == '\n' || *r->p == '\r');
 }
@@ -326,13 +272,13 @@ static int rank_of(const char *name, const char *const *list)
     return i;
 }
 
-static void read_columns(struct line_reader *r, struct csv_columns *c, char *field)
+static void read_columns(struct csv_reader *r, struct csv_columns *c, char *field)
 {
     *c = (struct csv_columns){-1, -1};
     int best_file = rank_of("", file_columns), best_class = rank_of("", class_columns);
     bool more = true;
     for (int k = 0; more; k++) {
-        more = next_field(r, field);
+        more = pith_csv_field(r, field, CSV_FIELD_BYTES);
         int file = rank_of(field, file_columns), label = rank_of(field, class_columns);
         if (file < best_file) {
             best_file = file;
@@ -345,13 +291,13 @@ static void read_columns(struct line_reader *r, struct csv_columns *c, char *fie
     }
 }
 
-static void read_row(struct line_reader *r, const struct csv_columns *c, char *field,
+static void read_row(struct csv_reader *r, const struct csv_columns *c, char *field,
                      struct csv_row *row)
 {
     row->file[0] = row->class_text[0] = '\0';
     bool more = true;
     for (int k = 0; more && k < CSV_MAX_COLUMNS; k++) {
-        more = next_field(r, field);
+        more = pith_csv_field(r, field, CSV_FIELD_BYTES);
         if (k == c->file)
             strcpy(row->file, field);
         if (k == c->label)
@@ -413,7 +359,7 @@ static bool path_ends_with(const char *path, const char *tail)
 
 struct csv_job {
     struct data_source *s;
-    struct line_reader r;
+    struct csv_reader r;
     const char *name;
     struct pith_error *err;
     struct name_ref *refs; /* NULL: by order */
@@ -542,18 +488,19 @@ static enum pith_status from_rows(struct csv_job *j, const struct csv_columns *c
 /* Is the first line a row, a label or a file name and a label, or the names of columns? */
 static bool read_first_line(struct csv_job *j, char separator, struct csv_columns *c, char *field)
 {
-    struct line_reader r = j->r;
+    struct csv_reader r = j->r;
     int64_t number;
     uint32_t found;
     r.separator = separator;
-    bool more = next_field(&r, field);
+    bool more = pith_csv_field(&r, field, CSV_FIELD_BYTES);
     *c = (struct csv_columns){-1, 0};
     if (read_label(j->s, field, &number, &found) && !r.bad) {
         j->r.separator = separator;
         return true;
     }
     *c = (struct csv_columns){0, 1};
-    if (more && !next_field(&r, field) && read_label(j->s, field, &number, &found) && !r.bad) {
+    if (more && !pith_csv_field(&r, field, CSV_FIELD_BYTES) &&
+        read_label(j->s, field, &number, &found) && !r.bad) {
         j->r.separator = separator;
         return true;
     }
@@ -577,11 +524,11 @@ static enum pith_status from_text(struct csv_job *j)
         known = read_first_line(j, separators[i], &columns, field);
     if (known)
         return from_rows(j, &columns);
-    struct line_reader r = j->r;
+    struct csv_reader r = j->r;
     char reason[CLASS_REASON_BYTES];
     int64_t number;
     uint32_t found;
-    next_field(&r, field);
+    pith_csv_field(&r, field, CSV_FIELD_BYTES);
     (void)read_label(j->s, field, &number, &found);
     return pith_error_fill(j->err, PITH_ERR_CORRUPT,
                            "%s: line 1: '%.80s' %s; nor is it a line of column names with `class` "

@@ -110,6 +110,10 @@ enum cli_exit cli_parse(const struct cli_command *cmd, int argc, char **argv, vo
                         uint32_t *n_operands);
 extern const struct cli_option cli_common_options[]; /* ends with name == NULL */
 
+/* ---- main.c ------------------------------------------------------------------------------ */
+/* Parses the words behind the name of a command, which may be moved, and runs it. */
+enum cli_exit cli_run_command(const struct cli_command *cmd, int argc, char **argv);
+
 /* ---- units.c ---------------------------------------------------------------------------- */
 /* false: not a number of bytes (whole text must match); see number_text.h. */
 bool cli_parse_bytes(const char *text, uint64_t *value);
@@ -234,6 +238,8 @@ bool cli_ends_in(const char *path, const char *suffix);
 enum cli_exit cli_check_output(const struct cli_common *c, const char *input);
 /* The same for a command that writes a .pith: a name that ends in .onnx is refused, too. */
 enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input);
+/* net.onnx -> net.pith in the current folder; another ending stays in front of .pith. malloc'ed. */
+char *cli_derive_output(const char *input);
 bool cli_same_file(const char *a, const char *b); /* both exist and are one */
 /* The part of it that goes for any file: no folder, and its own can be written. */
 enum cli_exit cli_check_writable(const char *path);

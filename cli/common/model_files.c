@@ -184,6 +184,19 @@ enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
     return rc;
 }
 
+char *cli_derive_output(const char *input)
+{
+    const char *slash = strrchr(input, '/'), *base = slash ? slash + 1 : input;
+    const char *dot = strrchr(base, '.');
+    size_t stem = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    char *path = malloc(stem + sizeof ".pith");
+    if (path) {
+        memcpy(path, base, stem);
+        memcpy(path + stem, ".pith", sizeof ".pith");
+    }
+    return path;
+}
+
 bool cli_same_file(const char *a, const char *b)
 {
     struct stat sa, sb;
