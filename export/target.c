@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* target.c - processors, and what a run takes there. Instructions were counted by QEMU for code of
- * arm-none-eabi-gcc 12 -O2 (tests/embedded/export.sh holds the estimates against that). */
+ * arm-none-eabi-gcc 12 -O2 (tests/embedded/figures.sh holds the estimates against that). */
 #include "kernels/act_kind.h"
 #include "network.h"
 

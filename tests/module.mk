@@ -96,7 +96,7 @@ deps-test: ## install what building and all tests need
 
 # What takes a minute and more (see TEST_TIMES of run_tests.sh) begins first, so that no core is without work at the end.
 LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh ptx.sh sanitized.sh integers.sh) tests/fuzz/short_run.sh \
-    $(addprefix tests/,embedded/arm_kernels.sh embedded/same_hash.sh build/first_command.sh build/add_option.sh cli/memory.sh)
+    $(addprefix tests/,embedded/figures.sh embedded/arm_kernels.sh embedded/same_hash.sh build/first_command.sh build/add_option.sh cli/memory.sh)
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/samples/make_keywords $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(SHELL_TESTS) $(TEST_BIN))
 

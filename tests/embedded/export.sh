@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Exported networks have the runtime's bits. Networks drawn by a seed (SEED=n draws others), as floats and quantized, with
-# each form of input and memory: compiled without a warning, run under sanitizers. Then the networks of the data folder on
-# a Cortex-M4F and a Cortex-M0+ under QEMU: code, RAM and instructions, held against the columns `most`.
+# each form of input and memory: compiled without a warning, run under sanitizers. Then networks of the data folder. Sizes
+# and instructions: figures.sh.
 here=tests/embedded
 python=$PITH_VENV/bin/python3
 "$python" -c 'import onnx, numpy' 2>/dev/null || { echo "no onnx in $PITH_VENV"; exit 77; }
@@ -128,86 +128,4 @@ whole kws_DNN_L 250
 whole mnist_cntk 1 28 28
 whole cifar10_resnet20 3 32 32
 whole tiny_vww_mbv1 3 96 96
-# ---- boards ------------------------------------------------------------------------------------------------
-if [ ! -d "$PITH_DATA/models" ] || ! command -v arm-none-eabi-gcc >/dev/null || ! command -v qemu-system-arm >/dev/null; then
-    echo "without boards"
-    exit $status
-fi
-m4="-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
-m0="-mthumb -mcpu=cortex-m0plus"
-m55="-mthumb -mcpu=cortex-m55 -mfloat-abi=hard -DNO_TIMER"
-sed 's/LENGTH = 4M/LENGTH = 512K/' samples/mcu/mps2.ld >"$work/mps3.ld"
-board() { # machine "flags" options of the object...
-    machine=$1 cpu=$2
-    shift 2
-    arm-none-eabi-gcc -std=gnu99 "$@" $cpu -ffunction-sections -Wall -Wextra -Wconversion -Werror -ffp-contract=off \
-        -c "$work/c/kws.c" -o "$work/kws.o" || return 1
-    arm-none-eabi-gcc -std=gnu99 -O2 $cpu -ffreestanding -I"$work/c" -DNET_H='"kws.h"' -DNET=kws -DNET_INPUT=uint8_t \
-        -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T ${ld:-samples/mcu/mps2.ld} \
-        samples/mcu/start.c samples/mcu/memory.c $here/export_main.c "$work/c/kws_selftest.c" "$work/kws.o" -lgcc -o "$work/kws.elf" &&
-        timeout 300 qemu-system-arm -M "$machine" -nographic -icount shift=5 -monitor none -serial none \
-            -semihosting-config enable=on,target=native -kernel "$work/kws.elf" >"$work/run" 2>&1
-}
-number() { sed -n "s/^$1 //p" "$work/run"; }
-line() { printf '%-49s %-10s %7s %8s %6s %6s %6s %12s %10s %6s\n' "$@"; }
-line network CPU model "code -Os" most RAM most instructions most stack
-estimates() { # name target: of the run just made
-    set -- "$1" "$2" $("$PITH" info "$work/measured.pith" --target "$2" --json |
-        sed 's/.*"stack_bytes":\([0-9]*\),"instructions":\([0-9]*\).*/\1 \2/') "$(number stack)" "$(number instructions)"
-    [ "$5" -le "$3" ] && [ "$3" -le $(($5 * 2)) ] || complain "$1 on $2: a stack of $5 bytes was estimated as $3"
-    [ $(($4 * 10)) -ge $(($6 * 7)) ] && [ $(($4 * 10)) -le $(($6 * 14)) ] ||
-        complain "$1 on $2: $6 instructions were estimated as $4"
-}
-row() { # name cpu model code most ram most instructions most
-    line "$@" "$(number stack)"
-    [ "$4" -le "$5" ] && [ "$6" -le "$7" ] && [ "$8" -le "$9" ] || complain "$1 on $2: above what it may take"
-}
-measure() { # network "dims" code ram instructions [instructions of an M0+ [command that makes another network of it...]]
-    name=$1 model=$PITH_DATA/models/$1.onnx
-    [ -f "$model" ] || return
-    inputs "$work/in.npy" $2
-    code_most=$3 ram_most=$4 most=$5 m0_most=$6
-    shift 6
-    name="$name${1:+ $*}"
-    if [ "$1" = quantize ]; then
-        shift
-    elif [ $# -gt 0 ]; then
-        "$PITH" "$@" "$model" -f -q -o "$work/made.pith" || complain "$*"
-        model=$work/made.pith
-        set --
-    fi
-    "$PITH" quantize "$model" -d "$work/in.npy" "$@" -f -q -o "$work/measured.pith" || { complain "quantize $name"; return; }
-    rm -rf "$work/c"
-    set -- $("$PITH" export "$work/measured.pith" --c "$work/c" --name kws --target cortex-m4f --input u8 $limit --json |
-        sed 's/.*"pith":[0-9]*,"model_bytes":\([0-9]*\),"code_bytes":\([0-9]*\).*/\1 \2/')
-    bytes=$1 estimate=$2
-    [ -z "$limit" ] || [ $((bytes + estimate)) -le "${limit#* }" ] || complain "$name: $((bytes + estimate)) bytes, $limit"
-    board mps2-an386 "$m4" -Os || { complain "$name: $(cat "$work/run")"; return; }
-    code=$(($(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $1}') - bytes))
-    ram=$(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $3}')
-    [ $((estimate * 10)) -ge $((code * 8)) ] && [ $((estimate * 10)) -le $((code * 16)) ] ||
-        complain "$name: code of $code bytes was estimated as $estimate"
-    board mps2-an386 "$m4" -O2 || { complain "$name: $(cat "$work/run")"; return; }
-    estimates "$name" cortex-m4f
-    row "$name" cortex-m4f "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$most"
-    [ "$m0_most" = - ] && return
-    ld=$work/mps3.ld
-    board mps3-an547 "$m55" -O2 || complain "$name on cortex-m55: $(cat "$work/run")"
-    ld=
-    rm -rf "$work/c"
-    "$PITH" export "$work/measured.pith" --c "$work/c" --name kws --target cortex-m0 --input u8 -q
-    board mps2-an385 "$m0" -O2 || { complain "$name: $(cat "$work/run")"; return; }
-    estimates "$name" cortex-m0
-    row "$name" cortex-m0+ "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$m0_most"
-}
-measure tiny_kws_dscnn "1 49 10" 8192 12288 7700000 35000000
-measure tiny_ic_resnet8 "3 32 32" 10240 40960 29900000 -
-measure tiny_ad01_ae "640" 4096 1536 580000 2000000
-measure mnist_lenet5_caffe "1 28 28" 7168 17408 5500000 16000000
-# 0.7 times the instructions of the dense network
-measure tiny_ic_resnet8 "3 32 32" 10240 40960 15900000 - prune --pattern balanced:26/128
-measure tiny_kws_dscnn "1 49 10" 8192 12288 5400000 30000000 prune --sparsity 80%
-measure tiny_kws_dscnn "1 49 10" 8192 12288 9000000 35000000 quantize --weights 4
-limit="--flash-limit 62000"
-measure tiny_ic_resnet8 "3 32 32" 10240 40960 28000000 - quantize --weights 5
 exit $status
