@@ -55,8 +55,9 @@ endif
 endif
 
 # A module is a folder of the top; its rooms are that folder and those below it.
-MODULES := runtime host cuda base numeric huffman model data onnx pack export load measure layers rd prune quantize calibrate train compress cli
-LIB_MODULES := $(filter-out cli,$(MODULES))
+MODULES := runtime host cuda base numeric huffman model data onnx pack export load measure layers rd prune quantize calibrate train compress serve cli
+# What stands in the libraries: neither the commands nor the server.
+LIB_MODULES := $(filter-out cli serve,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 
@@ -190,13 +191,13 @@ $(SHARED): packages/libpith.map
 	@ln -sf $(@F) $(@:.0=)
 
 link_libs = $(foreach m,$(call closure,$(1)),$(LIBS_$(m)))
-$(O)/pith: $(call objs,cli) $(O)/libpith.a
+$(O)/pith: $(call objs,cli) $(call objs,serve) $(O)/libpith.a
 	$(call announce,linking $@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
 # The same with the libraries inside: what a wheel and a release ship. It needs glibc alone.
 OF_GLIBC := -ldl -lm -lpthread
-$(O)/portable/pith: $(call objs,cli) $(O)/libpith.a
+$(O)/portable/pith: $(call objs,cli) $(call objs,serve) $(O)/libpith.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -s $^ $(patsubst -l%,-l:lib%.a,$(filter-out $(OF_GLIBC),$(sort $(call link_libs,cli)))) $(OF_GLIBC) -o $@
 

@@ -45,7 +45,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_plan = {
     "plan",
     "run",
-    "the kernels chosen for this machine, as a file",
+    CLI_PLAN_SUMMARY,
     "pith plan MODEL -o net.plan",
     "The file names the kernel of every step and the place of every value in memory, for this "
     "model\n"

@@ -258,7 +258,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_tune = {
     "tune",
     "run",
-    "time kernels and choose the fastest, as a plan file",
+    CLI_PLAN_SUMMARY,
     "pith tune MODEL [-o net.plan] [--batch N|auto] [--max-latency T] [--time T]",
     "Times every kernel that a step could use on a random input from a seed and chooses the "
     "fastest.\n"

@@ -16,6 +16,18 @@ const struct cli_command *cli_find_command(const struct cli_command *const *comm
     return NULL;
 }
 
+/* "plan, tune": the command and those behind it that have its summary. Moves *i to the last of
+ * them. */
+static void join_names(const struct cli_command *const *commands, uint32_t *i, char names[64])
+{
+    const char *summary = commands[*i]->summary;
+    snprintf(names, 64, "%s", commands[*i]->name);
+    while (commands[*i + 1] && strcmp(commands[*i + 1]->summary, summary) == 0) {
+        const size_t n = strlen(names);
+        snprintf(names + n, 64 - n, ", %s", commands[++*i]->name);
+    }
+}
+
 /* The commands of one group, a line each; those of the last group share one, with the summary of
  * the first, so that the overview fits a screen. */
 static void print_group(const struct cli_command *const *commands, const char *group, bool last)
@@ -26,8 +38,10 @@ static void print_group(const struct cli_command *const *commands, const char *g
         const struct cli_command *c = commands[i];
         if (strcmp(c->group, group) != 0)
             continue;
+        char names[64];
+        join_names(commands, &i, names);
         if (!last)
-            printf("%-5s %-10s %s\n", n ? "" : group, c->name, c->summary);
+            printf("%-5s %-10s %s\n", n ? "" : group, names, c->summary);
         else if (n == 0)
             printf("%-5s %s", group, c->name);
         else

@@ -84,13 +84,23 @@ enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *er
     return st ? fail(err, st, "cannot build the plan") : PITH_OK;
 }
 
+static enum pith_status take_threads(struct pith_engine *e, const struct pith_engine_opts *o)
+{
+    if (!o || !o->share)
+        return o && o->threads > 1 ? pith_threads_start(&e->opts, o->threads) : PITH_OK;
+    e->opts.parallel_for = o->share->opts.parallel_for;
+    e->opts.parallel_user = o->share->opts.parallel_user;
+    e->opts.threads = o->share->opts.threads;
+    e->shares_threads = true;
+    return PITH_OK;
+}
+
 /* The plan of e->image. */
 static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_opts *opts,
                                 struct pith_error *err)
 {
     fill_opts(e, opts);
-    enum pith_status st =
-        opts && opts->threads > 1 ? pith_threads_start(&e->opts, opts->threads) : PITH_OK;
+    enum pith_status st = take_threads(e, opts);
     if (st)
         return fail(err, st, "cannot start threads");
     st = open_plan_file(e, opts, err);
@@ -161,7 +171,8 @@ void pith_engine_close(struct pith_engine *e)
     if (!e)
         return;
     pith_engine_close_device(e);
-    pith_threads_stop(&e->opts);
+    if (!e->shares_threads)
+        pith_threads_stop(&e->opts);
     free(e->memory);
     free(e->layer_ns);
     pith_buffer_free(&e->packed);

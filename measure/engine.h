@@ -13,6 +13,7 @@ struct pith_engine {
     const uint8_t *image;      /* borrows: checked */
     size_t image_bytes;
     struct pith_opts opts;
+    bool shares_threads; /* those of opts are another engine's */
     struct pith_need need;
     void *memory; /* owns: the plan lives here */
     struct pith_plan *plan;

@@ -51,7 +51,9 @@ struct pith_engine_opts {
      * why; with device_or_fail it is PITH_ERR_UNSUPPORTED. */
     const char *device;
     bool device_or_fail;
-    const char *blas; /* as pith_cuda_allow_blas; NULL: not allowed */
+    const char *blas;                /* as pith_cuda_allow_blas; NULL: not allowed */
+    const struct pith_engine *share; /* runs on this engine's threads, which take turns; it is
+                                        closed after the others. NULL: on `threads` of its own */
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */

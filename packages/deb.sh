@@ -23,7 +23,7 @@ move() { # PACKAGE PATH...: out of the tree
     done
 }
 
-describe() { # PACKAGE SECTION DEPENDS SUMMARY TEXT
+describe() { # PACKAGE SECTION DEPENDS SUMMARY TEXT [RECOMMENDS]
     root=$work/$1
     doc=$root/usr/share/doc/$1
     mkdir -p "$root/DEBIAN" "$doc"
@@ -37,6 +37,7 @@ describe() { # PACKAGE SECTION DEPENDS SUMMARY TEXT
     size=$(du -sk --apparent-size "$root" | cut -f 1)
     printf 'Package: %s\nSource: pith\nVersion: %s-1\nArchitecture: %s\nMaintainer: %s\nInstalled-Size: %s\nDepends: %s\nSection: %s\nPriority: optional\nDescription: %s\n %s\n' \
         "$1" "$version" "$arch" "$by" "$size" "$3" "$2" "$4" "$5" >"$root/DEBIAN/control"
+    [ -z "$6" ] || sed -i "s/^Section: /Recommends: $6\n&/" "$root/DEBIAN/control"
     (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     dpkg-deb --root-owner-group -Zxz --build "$root" "$out" >/dev/null
@@ -73,4 +74,4 @@ describe libpith-dev libdevel "libpith0 (= $version-1), libjansson-dev, libjpeg-
     "Headers, static libraries, pkg-config and CMake files of pith."
 describe pith science "$(libraries pith "$work/pith/usr/bin/pith")" "makes trained neural networks small and fast" \
     "Reads ONNX, prunes, clusters, quantizes and entropy-codes within a limit of
- accuracy, and runs the result."
+ accuracy, and runs the result." libmicrohttpd12

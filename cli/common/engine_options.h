@@ -34,6 +34,9 @@ void cli_device_note(const struct pith_engine *e);
 /* EXIT_USAGE: the text names no target. */
 enum cli_exit cli_target(const char *text, enum pith_export_target *target);
 
+/* Of `plan` and `tune`, which so share a line of the overview. */
+#define CLI_PLAN_SUMMARY "choose kernels for this machine, by estimate or by timing"
+
 /* Threads and PITH_CPU for an engine; ^C and SIGTERM end its runs between two steps. */
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts);
 
