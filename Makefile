@@ -55,7 +55,7 @@ endif
 endif
 
 # A module is a folder of the top; its rooms are that folder and those below it.
-MODULES := runtime host cuda base numeric huffman model data onnx pack export load measure layers rd prune quantize calibrate train compress serve cli
+MODULES := runtime host cuda base numeric huffman model data onnx pack export load measure layers rd prune quantize calibrate train compress report serve cli
 # What stands in the libraries: neither the commands nor the server.
 LIB_MODULES := $(filter-out cli serve,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))

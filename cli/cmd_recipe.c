@@ -130,7 +130,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 
 const struct cli_command cmd_recipe = {
     "recipe",
-    "ship",
+    "misc",
     "show, check or write a recipe",
     "pith recipe show MODEL | lint FILE | write [--preset NAME] [--sparsity S] [--bits B]",
     "show prints the recipe that made a model; pith compress -r repeats it. lint checks a recipe "

@@ -31,7 +31,8 @@ enum pith_sense_kind {
                             output channel, searched for the least squared error */
     PITH_SENSE_ACTIVATIONS = 2, /* what the layer reads, as integers of 2..16 bits: one affine grid
                                    with the least squared error over the samples */
-    PITH_SENSE_PRUNE = 3        /* that share of its weights, the smallest, becomes 0; 0..1 */
+    PITH_SENSE_PRUNE = 3,       /* that share of its weights, the smallest, becomes 0; 0..1 */
+    PITH_SENSE_GIVEN = 4        /* its weights become those of opts.given; amount is 0 */
 };
 
 struct pith_sense_trial {
@@ -48,6 +49,10 @@ struct pith_sense_opts {
     uint32_t n_samples; /* run in each trial, evenly spread; 0: PITH_SENSE_SAMPLES */
     const struct pith_sense_trial *trials;
     uint32_t n_trials;
+    /* GIVEN: the other weights of ref, whose own are was; both [ref->rows * ref->cols]. False:
+     * there are none, and its costs are NAN. */
+    bool (*given)(void *given_user, const struct pith_weight_ref *ref, const float *was, float *to);
+    void *given_user;
 };
 
 struct pith_sense_cost {

@@ -163,15 +163,21 @@ static enum pith_status run_with_weight(struct sense *s, uint32_t value, float *
     return st;
 }
 
-static enum pith_status try_weight(struct sense *s, const struct pith_sense_trial *t)
+/* *none: there are no other weights, and nothing was run. */
+static enum pith_status try_weight(struct sense *s, const struct pith_sense_trial *t, bool *none)
 {
     const struct pith_weight_ref *w = &s->changed->ref;
     const float *is = s->m->values[w->value].constant->data;
     float *data = malloc((size_t)(w->rows * w->cols) * sizeof *data + 1);
-    const bool ok =
-        data && (t->kind == PITH_SENSE_PRUNE ? prune(is, w->rows * w->cols, t->amount, data)
-                                             : round_rows(w, is, (uint32_t)t->amount, data));
-    enum pith_status st = ok ? run_with_weight(s, w->value, data) : pith_error_no_memory(s->err);
+    bool ok = data != NULL;
+    if (ok && t->kind == PITH_SENSE_GIVEN)
+        *none = !s->opts->given(s->opts->given_user, w, is, data);
+    else if (ok)
+        ok = t->kind == PITH_SENSE_PRUNE ? prune(is, w->rows * w->cols, t->amount, data)
+                                         : round_rows(w, is, (uint32_t)t->amount, data);
+    enum pith_status st = !ok     ? pith_error_no_memory(s->err)
+                          : *none ? PITH_OK
+                                  : run_with_weight(s, w->value, data);
     free(data);
     return st;
 }
@@ -189,12 +195,14 @@ static enum pith_status try_layer(struct sense *s, const struct kept_layer *l,
                                   const struct pith_sense_trial *t, struct pith_sense_cost *cost)
 {
     const struct pith_calibrate_opts *o = s->opts->samples;
+    bool none = false;
     s->changed = l;
-    enum pith_status st = t->kind == PITH_SENSE_ACTIVATIONS ? try_input(s) : try_weight(s, t);
+    enum pith_status st =
+        t->kind == PITH_SENSE_ACTIVATIONS ? try_input(s) : try_weight(s, t, &none);
     s->changed = NULL;
-    cost->output_db = pith_sqnr_db(&s->answers);
-    cost->layer_db = pith_difference_snr_db(&s->layer_sums);
-    cost->changed = s->answers.first.rows - s->answers.first.agree;
+    cost->output_db = none ? (double)NAN : pith_sqnr_db(&s->answers);
+    cost->layer_db = none ? (double)NAN : pith_difference_snr_db(&s->layer_sums);
+    cost->changed = none ? 0 : s->answers.first.rows - s->answers.first.agree;
     if (!st && o->progress &&
         !o->progress(o->user, ++s->done, (uint64_t)s->n_layers * s->opts->n_trials))
         st = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
@@ -232,8 +240,9 @@ static enum pith_status check_options(const struct pith_sense_opts *o, struct pi
     for (uint32_t i = 0; i < o->n_trials; i++) {
         double a = o->trials[i].amount;
         double most = o->trials[i].kind == PITH_SENSE_BITS ? 8 : 16;
-        bool good = o->trials[i].kind == PITH_SENSE_PRUNE ? a >= 0 && a <= 1
-                                                          : a >= 2 && a <= most && a == floor(a);
+        bool good = o->trials[i].kind == PITH_SENSE_PRUNE   ? a >= 0 && a <= 1
+                    : o->trials[i].kind == PITH_SENSE_GIVEN ? a == 0 && o->given
+                                                            : a >= 2 && a <= most && a == floor(a);
         if (!good)
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot sense: amount %g of trial %u", a,
                                    i);

@@ -3,7 +3,7 @@
 # Rules a compiler does not check: SPDX lines, includes that stay in their folder, unique file names,
 # libraries that never print or exit, no structs in files, no open ends.
 status=0
-modules="runtime cuda base numeric huffman model data onnx pack load measure prune quantize calibrate train compress"
+modules="runtime cuda base numeric huffman model data onnx pack load measure prune quantize calibrate train compress report"
 complain() { echo "$1:"; echo "$2"; status=1; }
 files=$(find $modules cli mpi tests samples bench -name '*.[ch]')
 found=$(grep -L 'SPDX-License-Identifier: MIT' $files Makefile */module.mk)

@@ -33,6 +33,8 @@ COMMANDS = {
     "decode": ["%m -o %o", "%m --to onnx -o %o"],
     "export": ["%m --c %c", "%m --c %c --input u8 --target cortex-m0"],
     "recipe": ["show %m"],
+    "report": ["%m -o %o", "%m %d -o %o", "%m --vs %m -o %o", "%m %m %s --labels labels.csv -o %o", "%m --vs %m %d -o %o"],
+    "weights": ["%m -o weights.png -f", "%m --layer none -o weights.npy"],
 }
 WITHOUT_MODEL = {"ops", "help", "completion", "version"}
 # What stages work on: of these networks there is none, and of all others there is.

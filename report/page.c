@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+#include "page.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error_fill.h"
+#include "base/count_text.h"
+
+static const char style[] =
+    "*{box-sizing:border-box}html{background:var(--paper);color:var(--ink);"
+    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
+    "-webkit-text-size-adjust:100%}"
+    "body{margin:0 auto;padding:16px 12px 48px;max-width:1560px}"
+    "h1{font-size:1.6rem;line-height:1.2;margin:.4rem 0;overflow-wrap:anywhere}"
+    "h2{font-size:1.2rem;margin:2.2rem 0 .3rem}h3{font-size:1rem;margin:0}"
+    "p{margin:.3rem 0;max-width:75ch;overflow-wrap:anywhere}.soft,figcaption{color:var(--soft);"
+    "font-size:.86rem}"
+    "nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.8rem 0}a{color:var(--after)}"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:"
+    "10px;"
+    "margin:1rem 0}"
+    ".tile,.card,figure{background:var(--card);border-radius:8px;padding:10px 12px;margin:0;"
+    "min-width:0}"
+    ""
+    ".tile b{display:block;font-size:1.3rem;line-height:1.25;font-variant-numeric:tabular-nums}"
+    ".grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr));"
+    "gap:12px;align-items:start}"
+    ".columns{columns:auto 400px;column-gap:12px}.columns>*{break-inside:avoid;margin-bottom:12px}"
+    ".card figure{padding:0}#network figure{margin-top:4px}"
+    "figure h3,figcaption{overflow-wrap:anywhere}figure .chart{max-width:520px;margin-top:6px}"
+    "table{border-collapse:collapse;width:100%;font-size:.84rem;"
+    "font-variant-numeric:tabular-nums}"
+    "th,td{text-align:right;padding:3px 6px;border-bottom:1px solid var(--grid);font-weight:400;"
+    "white-space:nowrap}"
+    "th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere}"
+    "thead th{color:var(--soft);vertical-align:bottom;white-space:normal}"
+    "dl{display:grid;grid-template-columns:auto 1fr;gap:0 .8rem;margin:.4rem 0;font-size:.86rem}"
+    "dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;background:var(--card);"
+    "padding:10px;border-radius:8px;margin:.5rem 0}"
+    "summary{cursor:pointer;overflow-wrap:anywhere}details.card>summary{font-weight:600}"
+    ".maps{display:flex;flex-wrap:wrap;gap:10px;margin:.4rem 0}.maps figure{padding:0}"
+    "img{image-rendering:pixelated;display:block;max-width:100%;background:#fff}"
+    ".scroll{max-height:80vh;overflow-y:auto}"
+    ".pick{display:inline-flex;gap:.3rem;margin:.3rem .9rem .3rem 0}"
+    "#m1:not(:checked)~figure .m1,#m0:not(:checked)~figure .m0,#m2:not(:checked)~figure .m2"
+    "{display:none}"
+    ".changes{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,260px),1fr));"
+    "gap:10px}.change{display:flex;gap:10px;font-size:.86rem}.change div{min-width:0;"
+    "overflow-wrap:anywhere}.change img{width:84px;height:auto;flex:none;align-self:start;"
+    "image-rendering:auto}"
+    "@media(max-width:700px){.wide{display:none}}"
+    "@media print{.scroll{max-height:none}nav,.pick,input{display:none}figure,.card,.tile"
+    "{break-inside:avoid;border:1px solid var(--grid)}body{padding:0}}";
+
+void pith_page_section(struct page *p, const char *id, const char *title)
+{
+    pith_put(&p->t, "<section id=\"%s\"><h2>%s</h2>\n", id, title);
+}
+
+void pith_page_section_end(struct page *p)
+{
+    pith_put(&p->t, "</section>\n");
+}
+
+void pith_page_figure(struct page *p, struct chart *c, const char *caption)
+{
+    pith_put(&p->t, "<figure id=\"%s\"><h3>", c->name);
+    pith_put_escaped(&p->t, c->title);
+    pith_put(&p->t, "</h3>");
+    if (caption && *caption) {
+        pith_put(&p->t, "<figcaption>");
+        pith_put_escaped(&p->t, caption);
+        pith_put(&p->t, "</figcaption>");
+    }
+    pith_chart_put(c, PITH_CHART_IN_PAGE, &p->t);
+    pith_put(&p->t, "</figure>\n");
+    if (p->r->o->figure && !p->refused) {
+        struct chart_text alone = {0};
+        pith_chart_put(c, PITH_CHART_ALONE, &alone);
+        p->t.failed |= alone.failed;
+        p->refused =
+            !alone.failed && !p->r->o->figure(p->r->o->user, c->name, alone.data, alone.bytes);
+        pith_text_free(&alone);
+    }
+    p->n_figures++;
+    pith_chart_free(c);
+}
+
+void pith_page_picture(struct page *p, const struct pith_buffer *png, const uint32_t size[2],
+                       const char *alt)
+{
+    /* whole multiples of a pixel keep edges sharp */
+    const uint32_t large = size[0] > size[1] ? size[0] : size[1];
+    uint32_t scale = large ? 168 / large : 1;
+    scale = scale < 1 ? 1 : scale > 8 ? 8 : scale;
+    pith_put(&p->t, "<img width=\"%u\" height=\"%u\" alt=\"", size[0] * scale, size[1] * scale);
+    pith_put_escaped(&p->t, alt);
+    pith_put(&p->t, "\" src=\"");
+    pith_put_png(&p->t, png);
+    pith_put(&p->t, "\">");
+}
+
+const char *pith_page_db(double db, char *to)
+{
+    char number[NUMBER_BYTES];
+    if (isnan(db))
+        return strcpy(to, "-");
+    if (isinf(db))
+        return strcpy(to, db > 0 ? "no change" : "lost");
+    snprintf(to, NUMBER_BYTES, "%.30s dB", pith_plain_number(db, 1, number));
+    return to;
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+static void put_tile(struct page *p, const char *title, const char *value, const char *note)
+{
+    pith_put(&p->t, "<div class=\"tile\"><span class=\"soft\">");
+    pith_put_escaped(&p->t, title);
+    pith_put(&p->t, "</span><b>");
+    pith_put_escaped(&p->t, value);
+    pith_put(&p->t, "</b><span class=\"soft\">");
+    pith_put_escaped(&p->t, note);
+    pith_put(&p->t, "</span></div>\n");
+}
+
+static const char *ratio_text(double before, double after, char *to)
+{
+    char number[NUMBER_BYTES];
+    const bool smaller = before >= after;
+    const double ratio = smaller ? before / after : after / before;
+    snprintf(to, NUMBER_BYTES, "%.20s times %s",
+             pith_plain_number(ratio, ratio < 10 ? 2 : 1, number), smaller ? "smaller" : "larger");
+    return to;
+}
+
+static uint64_t all_weights(const struct report *r)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->n_layers; i++)
+        n += r->layer[i].count;
+    return n;
+}
+
+static void put_size(struct page *p)
+{
+    const struct report *r = p->r;
+    char a[NUMBER_BYTES], b[NUMBER_BYTES], ratio[NUMBER_BYTES], note[200];
+    const bool has = r->side[0].m != NULL;
+    const double was = has ? (double)r->side[0].file_bytes : 4 * (double)all_weights(r);
+    const double is = (double)r->side[1].file_bytes;
+    snprintf(note, sizeof note, "%s%s: %s",
+             has ? "was " : "weights as f32: ", pith_size_text(was, b), ratio_text(was, is, ratio));
+    put_tile(p, "File", pith_size_text(is, a), was > 0 ? note : "");
+}
+
+/* A share of n in percent with its standard error. */
+static const char *share_text(double correct, double n, char *to)
+{
+    char share[NUMBER_BYTES], error[NUMBER_BYTES];
+    const double s = correct / n;
+    snprintf(to, NUMBER_BYTES, "%.12s %% ± %.12s", pith_plain_number(100 * s, 1, share),
+             pith_plain_number(100 * sqrt(s * (1 - s) / n), 1, error));
+    return to;
+}
+
+static void put_accuracy(struct page *p)
+{
+    const struct report *r = p->r;
+    const struct report_side *was = &r->side[0], *is = &r->side[1];
+    char value[NUMBER_BYTES], a[NUMBER_BYTES], note[200];
+    if (is->labelled) {
+        snprintf(note, sizeof note, "on %llu samples", (unsigned long long)is->labelled);
+        if (was->labelled)
+            snprintf(note, sizeof note, "was %s, on the same %llu samples",
+                     share_text((double)was->correct, (double)was->labelled, a),
+                     (unsigned long long)is->labelled);
+        put_tile(p, "Accuracy (top-1, ± standard error)",
+                 share_text((double)is->correct, (double)is->labelled, value), note);
+    }
+    if (r->accuracy[1].samples) {
+        char mse[NUMBER_BYTES];
+        snprintf(value, sizeof value, "%.20s dB", pith_plain_number(r->accuracy[1].psnr, 2, a));
+        snprintf(note, sizeof note, "mean squared error %s",
+                 pith_metric_text(r->accuracy[1].mse, "", mse));
+        if (r->accuracy[0].samples)
+            snprintf(note, sizeof note, "was %s dB, on %llu samples",
+                     pith_plain_number(r->accuracy[0].psnr, 2, a),
+                     (unsigned long long)r->accuracy[1].samples);
+        put_tile(p, "PSNR of the output", value, note);
+    }
+    if (r->n_classes && was->top) {
+        snprintf(note, sizeof note, "%llu of %llu predictions changed",
+                 (unsigned long long)r->n_changed, (unsigned long long)r->n_samples);
+        snprintf(value, sizeof value, "%.12s %%",
+                 pith_plain_number(100 * (double)r->agree / (double)r->n_samples, 1, a));
+        put_tile(p, "Same prediction", value, note);
+    } else if (r->compared.samples)
+        put_tile(p, "SQNR of the output", pith_page_db(r->compared.output.snr_db, value),
+                 r->random ? "on random inputs" : "on some of the samples");
+}
+
+static void put_speed(struct page *p)
+{
+    const struct report *r = p->r;
+    char value[NUMBER_BYTES], a[NUMBER_BYTES], note[200];
+    if (r->side[1].ms > 0) {
+        snprintf(value, sizeof value, "%.20s ms", pith_plain_number(r->side[1].ms, 3, a));
+        snprintf(note, sizeof note, "median, measured on this machine");
+        if (r->side[0].ms > 0)
+            snprintf(note, sizeof note, "was %s ms, measured on this machine",
+                     pith_plain_number(r->side[0].ms, 3, a));
+        put_tile(p, "Time of an inference", value, note);
+    } else
+        put_tile(p, "Multiply-accumulates", pith_metric_text((double)r->side[1].macs, "", value),
+                 "of one inference; --time measures milliseconds");
+}
+
+static void put_rest(struct page *p)
+{
+    const struct report *r = p->r;
+    char value[NUMBER_BYTES], a[NUMBER_BYTES], b[NUMBER_BYTES], note[200];
+    uint64_t nonzeros = 0;
+    snprintf(note, sizeof note, "of which activations %s%s%s",
+             pith_size_text((double)r->side[1].need.arena_bytes, a), r->side[0].m ? "; was " : "",
+             r->side[0].m ? pith_size_text((double)r->side[0].need.bytes, b) : "");
+    put_tile(p, "Memory to run (this CPU)", pith_size_text((double)r->side[1].need.bytes, value),
+             note);
+    snprintf(note, sizeof note, "estimate for 45 nm; f32 weights: %s",
+             pith_metric_text(pith_energy_sum(&r->before), "J", a));
+    put_tile(p, "Energy of an inference", pith_metric_text(pith_energy_sum(&r->after), "J", value),
+             note);
+    for (uint32_t i = 0; i < r->n_layers; i++)
+        nonzeros += r->layer[i].nonzeros;
+    const double n = (double)all_weights(r);
+    snprintf(note, sizeof note, "%s %% are not zero, in %u layers",
+             pith_plain_number(n > 0 ? 100 * (double)nonzeros / n : 100, 1, a), r->n_layers);
+    put_tile(p, "Weights", pith_metric_text(n, "", value), note);
+}
+
+/* ---- the rest of the frame ------------------------------------------------------------------- */
+
+static void put_head(struct page *p)
+{
+    const struct report *r = p->r;
+    pith_put(&p->t, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+                    "<link rel=\"icon\" href=\"data:,\"><title>");
+    pith_put_escaped(&p->t, r->o->name);
+    pith_put(&p->t, " - pith report</title><style>%s%s</style></head><body>\n<h1>",
+             pith_chart_style(), style);
+    pith_put_escaped(&p->t, r->o->name);
+    if (r->o->two_models) {
+        pith_put(&p->t, " against ");
+        pith_put_escaped(&p->t, r->o->vs_name);
+    }
+    pith_put(&p->t, "</h1>\n<p class=\"soft\">");
+    if (r->side[0].m) {
+        pith_put_escaped(&p->t, p->was);
+        pith_put(&p->t, r->o->two_models ? " is A, " : ": ");
+        pith_put_escaped(&p->t, r->o->two_models ? p->is : r->o->vs_name);
+        pith_put(&p->t, r->o->two_models ? " is B. " : ". ");
+    }
+    if (r->o->data_name && r->n_samples) {
+        pith_put(&p->t, "Samples: %llu of ", (unsigned long long)r->n_samples);
+        pith_put_escaped(&p->t, r->o->data_name);
+        pith_put(&p->t, ". ");
+    }
+    pith_put(&p->t, "Made by pith report.</p>\n");
+}
+
+static void put_nav(struct page *p)
+{
+    static const struct {
+        const char *id, *title;
+    } link[] = {{"search", "Search"},           {"sweep", "Sweep"},
+                {"training", "Training"},       {"bytes", "Bytes"},
+                {"network", "Graph"},           {"energy-by-kind", "Energy"},
+                {"predictions", "Predictions"}, {"layers", "Layers"},
+                {"details", "Each layer"},      {"commands", "Commands"}};
+    const struct report *r = p->r;
+    pith_put(&p->t, "<nav>");
+    for (uint32_t i = 0; i < sizeof link / sizeof *link; i++)
+        if ((i > 0 || r->n_files) && (i != 1 || r->sweep.n) && (i != 2 || r->n_epochs) &&
+            (i != 6 || r->n_classes))
+            pith_put(&p->t, "<a href=\"#%s\">%s</a>", link[i].id, link[i].title);
+    pith_put(&p->t, "</nav>\n");
+}
+
+static void put_commands(struct page *p)
+{
+    const struct pith_model *m = p->r->side[1].m;
+    pith_page_section(p, "commands", "Commands");
+    if (p->r->o->command) {
+        pith_put(&p->t, "<p>This page:</p><pre>");
+        pith_put_escaped(&p->t, p->r->o->command);
+        pith_put(&p->t, "</pre>\n");
+    }
+    pith_put(&p->t, m->n_history ? "<p>Stages that made the network, oldest first, with their "
+                                   "options and results:</p>\n"
+                                 : "<p>The file stores no history of its stages.</p>\n");
+    for (uint32_t i = 0; i < m->n_history && i < 64; i++) {
+        pith_put(&p->t, "<pre>");
+        pith_put_escaped(&p->t, m->history[i].key);
+        pith_put(&p->t, " ");
+        char text[2048];
+        snprintf(text, sizeof text, "%s", m->history[i].text);
+        pith_put_escaped(&p->t, text);
+        pith_put(&p->t, "</pre>\n");
+    }
+    pith_page_section_end(p);
+}
+
+enum { DETAILS_REST = 2500 }; /* bytes of headings and the end */
+
+static enum pith_status put_all(struct page *p)
+{
+    struct pith_buffer json = {0};
+    struct page tail = *p;
+    enum pith_status st = pith_report_json(p->r, &json);
+    if (st)
+        return pith_error_no_memory(p->r->err);
+    tail.t = (struct chart_text){0};
+    put_commands(&tail);
+    pith_put(&tail.t, "<script type=\"application/json\" id=\"pith\">");
+    pith_put_bytes(&tail.t, (const char *)json.data, json.bytes);
+    pith_put(&tail.t, "</script>\n</body></html>\n");
+    pith_buffer_free(&json);
+    put_head(p);
+    put_nav(p);
+    pith_put(&p->t, "<div class=\"tiles\">\n");
+    put_size(p);
+    put_accuracy(p);
+    put_speed(p);
+    put_rest(p);
+    pith_put(&p->t, "</div>\n");
+    pith_page_search(p);
+    pith_page_sweep(p);
+    pith_page_curve(p);
+    pith_page_section(p, "bytes", "Bytes, graph, energy");
+    pith_put(&p->t, "<div class=\"columns\">\n");
+    pith_page_bytes(p);
+    pith_page_graph(p);
+    pith_page_energy(p);
+    pith_put(&p->t, "</div>");
+    pith_page_section_end(p);
+    pith_page_predictions(p);
+    pith_page_table(p);
+    const size_t left = tail.t.bytes + DETAILS_REST;
+    pith_page_details(p, left < PITH_REPORT_MOST_BYTES ? PITH_REPORT_MOST_BYTES - left : 0);
+    if (tail.t.data)
+        pith_put_bytes(&p->t, tail.t.data, tail.t.bytes);
+    p->t.failed |= tail.t.failed;
+    pith_text_free(&tail.t);
+    return PITH_OK;
+}
+
+enum pith_status pith_report_page(struct report *r, struct pith_buffer *html)
+{
+    struct page p = {.r = r, .was = "before", .is = "after"};
+    if (r->o->two_models) {
+        p.was = r->o->vs_name;
+        p.is = r->o->name;
+    } else
+        p.was = r->side[0].m ? "Original" : "before";
+    enum pith_status st = put_all(&p);
+    if (!st && p.t.failed)
+        st = pith_error_no_memory(r->err);
+    if (!st && p.refused)
+        st = pith_error_fill(r->err, PITH_ERR_IO, "a figure could not be written");
+    if (st)
+        pith_text_free(&p.t);
+    else
+        *html = (struct pith_buffer){(uint8_t *)p.t.data, p.t.bytes};
+    return st;
+}
+
+enum pith_status pith_report(const struct pith_report_opts *o, struct pith_buffer *html,
+                             struct pith_error *err)
+{
+    if (!o || !html || o->size_bytes != sizeof *o || !o->packed || !o->packed->data || !o->name ||
+        (o->vs && !o->vs_name))
+        return PITH_ERR_ARGUMENT;
+    struct report r = {.o = o, .err = err};
+    enum pith_status st = pith_report_gather(&r);
+    if (st == PITH_ERR_MEMORY)
+        (void)pith_error_no_memory(err);
+    if (!st)
+        st = pith_report_page(&r, html);
+    pith_report_free(&r);
+    return st;
+}
