@@ -229,6 +229,34 @@ static void print_costly(const struct pith_goal_point *p)
     cli_json_close(']');
 }
 
+/* What the search made, in its order, and the limits on the loss: of labels only where one of their
+ * samples is a smaller step than the limit. */
+static void print_files(const struct cli_goal_run *run, const struct pith_goal_found *found)
+{
+    const double most = run->goal->max_drop;
+    const struct pith_goal_loss *l = &found->point[0].loss;
+    cli_json_bool("labels_resolve", l->metric != PITH_METRIC_NONE && most >= 0 && l->samples > 0 &&
+                                        1 / (double)l->samples <= most);
+    cli_json_number("kl_limit", most >= 0 ? pith_goal_kl(most) : NAN);
+    cli_json_number("snr_limit_db", most >= 0 ? pith_goal_snr(most) : NAN);
+    cli_json_open("files", '[');
+    for (uint32_t i = 0; i < found->n; i++) {
+        const struct pith_goal_point *p = &found->point[i];
+        cli_json_open(NULL, '{');
+        cli_json_string("encoder", p->encoder);
+        cli_json_number("quality", p->quality);
+        cli_json_uint("bytes", p->bytes);
+        cli_json_number("drop",
+                        p->loss.metric != PITH_METRIC_NONE ? or_nothing(p->loss.drop) : NAN);
+        cli_json_number("kl", p->loss.classes ? p->loss.kl : NAN);
+        cli_json_number("snr_db", or_nothing(p->loss.snr_db));
+        cli_json_bool("fits", pith_goal_fits(p));
+        cli_json_bool("chosen", i == found->best);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
+}
+
 static void print_json(const struct cli_goal_run *run, const struct pith_goal_result *r,
                        const char *written, const struct layer_rows *layers)
 {
@@ -263,6 +291,7 @@ static void print_json(const struct cli_goal_run *run, const struct pith_goal_re
     cli_json_number("seconds", r->seconds);
     cli_json_bool("met", r->met);
     print_costly(p);
+    print_files(run, &r->found);
     cli_json_layers(layers);
     cli_json_end();
 }

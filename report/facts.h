@@ -79,6 +79,9 @@ struct report_change {
 };
 #define REPORT_CHANGES 12u
 
+/* Fractions of top-1 (of PSNR: dB / 100), nats, dB below the signal. */
+enum report_loss { REPORT_DROP = 0, REPORT_KL = 1, REPORT_NOISE = 2 };
+
 /* A file that the search made. */
 struct report_file {
     char encoder[24];
@@ -112,8 +115,8 @@ struct report {
     uint32_t n_epochs;
     struct report_file *file; /* owns */
     uint32_t n_files;
-    double limit;                    /* of the search's loss; NAN: none */
-    const char *loss_name;           /* "drop" or "kl": static */
+    enum report_loss loss;           /* of them */
+    double limit;                    /* of the loss; NAN: none */
     struct pith_sweep_results sweep; /* owns; n_front of them on the Pareto front */
     uint32_t n_front;
 };

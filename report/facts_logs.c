@@ -105,20 +105,36 @@ static double number_of(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-static void take_file(struct report *r, const json_t *o, double limit)
+/* What limits the loss: the drop where the samples resolve it, else the KL divergence of classes,
+ * else the SQNR, as noise so that more is worse. */
+static void choose_loss(struct report *r, const json_t *root)
 {
+    const json_t *first = json_array_get(json_object_get(root, "files"), 0);
+    if (json_is_true(json_object_get(root, "labels_resolve"))) {
+        r->loss = REPORT_DROP;
+        r->limit = number_of(root, "limit");
+    } else if (isfinite(number_of(first, "kl"))) {
+        r->loss = REPORT_KL;
+        r->limit = number_of(root, "kl_limit");
+    } else {
+        r->loss = REPORT_NOISE;
+        r->limit = -number_of(root, "snr_limit_db");
+    }
+}
+
+static void take_file(struct report *r, const json_t *o)
+{
+    static const char *const key[] = {"drop", "kl", "snr_db"};
     struct report_file *f = &r->file[r->n_files];
     const char *encoder = json_string_value(json_object_get(o, "encoder"));
-    const bool drop = isfinite(number_of(o, "drop")) && isfinite(limit);
+    const double loss = number_of(o, key[r->loss]);
+    *f = (struct report_file){.quality = number_of(o, "quality"),
+                              .bytes = number_of(o, "bytes"),
+                              .loss = r->loss == REPORT_NOISE ? -loss : loss,
+                              .fits = json_is_true(json_object_get(o, "fits")),
+                              .chosen = json_is_true(json_object_get(o, "chosen"))};
     snprintf(f->encoder, sizeof f->encoder, "%s", encoder ? encoder : "");
-    f->quality = number_of(o, "quality");
-    f->bytes = number_of(o, "bytes");
-    f->loss = number_of(o, drop ? "drop" : isfinite(number_of(o, "kl")) ? "kl" : "noise");
-    f->fits = json_is_true(json_object_get(o, "fits"));
-    f->chosen = json_is_true(json_object_get(o, "chosen"));
-    if (isfinite(f->bytes) && isfinite(f->loss))
-        r->n_files++;
-    r->loss_name = drop ? "drop" : isfinite(number_of(o, "kl")) ? "kl" : "noise";
+    r->n_files += f->bytes > 0;
 }
 
 static enum pith_status read_search(struct report *r)
@@ -132,17 +148,16 @@ static enum pith_status read_search(struct report *r)
         return st;
     const json_t *files = json_object_get(root, "files");
     const size_t n = json_array_size(files);
-    r->limit = number_of(root, "limit");
     r->file = calloc(MOST_FILES, sizeof *r->file);
-    if (!json_is_array(files))
+    if (n == 0)
         st = pith_error_fill(r->err, PITH_ERR_CORRUPT,
                              "%s: no list 'files', as pith compress --json prints it", log->name);
     else if (!r->file)
         st = pith_error_no_memory(r->err);
+    else
+        choose_loss(r, root);
     for (size_t i = 0; i < n && i < MOST_FILES && !st; i++)
-        take_file(r, json_array_get(files, i), r->limit);
-    if (r->loss_name && strcmp(r->loss_name, "kl") == 0)
-        r->limit = number_of(root, "kl_limit");
+        take_file(r, json_array_get(files, i));
     json_decref(root);
     return st;
 }

@@ -317,15 +317,15 @@ static bool has_name(const struct pith_layer *step, const char *name)
     return step->name_bytes == strlen(name) && memcmp(step->name, name, step->name_bytes) == 0;
 }
 
-/* The step of each layer, by name, else the n-th one that multiplies where as many do as there are
- * layers. */
+/* The layer of a step that multiplies, by its name (a recurrent layer has two weights and steps),
+ * else the n-th one, where as many steps multiply as there are layers. */
 static struct report_layer *layer_of(const struct report *r, const struct pith_layer *step,
                                      uint32_t nth, bool as_many)
 {
     for (uint32_t i = 0; i < r->n_layers; i++)
-        if (step->name_bytes && has_name(step, r->layer[i].name))
-            return r->layer[i].kernel ? NULL : &r->layer[i];
-    return as_many && step->macs ? &r->layer[nth] : NULL;
+        if (!r->layer[i].kernel && step->macs && has_name(step, r->layer[i].name))
+            return &r->layer[i];
+    return as_many && step->macs && !r->layer[nth].kernel ? &r->layer[nth] : NULL;
 }
 
 static double elements_of(const struct pith_tensor *t)

@@ -392,13 +392,17 @@ static const char *node_label(const struct pith_model *m, uint32_t node)
     return m->nodes[node].name[0] ? m->nodes[node].name : m->values[m->nodes[node].out[0]].name;
 }
 
+/* Layers are compared under the first model's names, or the second's where it has none. */
 static void take_layer_errors(struct report *r)
 {
     for (uint32_t i = 0; i < r->n_layers; i++) {
         const uint32_t vs = r->layer[i].vs;
-        const char *label =
-            vs == UINT32_MAX ? NULL : node_label(r->side[0].m, r->side[0].ref[vs].node);
-        for (uint32_t k = 0; k < r->compared.n_layers && label; k++)
+        if (vs == UINT32_MAX)
+            continue;
+        const char *label = node_label(r->side[0].m, r->side[0].ref[vs].node);
+        if (!*label)
+            label = node_label(r->side[1].m, r->side[1].ref[i].node);
+        for (uint32_t k = 0; k < r->compared.n_layers; k++)
             if (strcmp(r->compared.layers[k].layer, label) == 0)
                 r->layer[i].layer_db = r->compared.layers[k].snr_db;
     }

@@ -83,7 +83,9 @@ static enum pith_status put_strip(const float *x, uint64_t n, uint32_t side,
                                   struct pith_buffer *png, uint32_t size[2])
 {
     const uint64_t most = (uint64_t)side * side, shown = n < most ? n : most;
-    size[0] = shown < side ? (uint32_t)shown : side;
+    size[0] = 1;
+    while ((uint64_t)size[0] * size[0] < shown)
+        size[0]++;
     size[1] = (uint32_t)((shown + size[0] - 1) / size[0]);
     uint8_t *pixels = malloc((size_t)size[0] * size[1] * 3);
     double low, high;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"
-#include "base/count_text.h"
 
 static const char style[] =
     "*{box-sizing:border-box}html{background:var(--paper);color:var(--ink);"
@@ -28,7 +27,7 @@ static const char style[] =
     "gap:12px;align-items:start}"
     ".columns{columns:auto 400px;column-gap:12px}.columns>*{break-inside:avoid;margin-bottom:12px}"
     ".card figure{padding:0}#network figure{margin-top:4px}"
-    "figure h3,figcaption{overflow-wrap:anywhere}figure .chart{max-width:520px;margin-top:6px}"
+    "figure h3,figcaption{overflow-wrap:anywhere}figure .chart{max-width:460px;margin-top:6px}"
     "table{border-collapse:collapse;width:100%;font-size:.84rem;"
     "font-variant-numeric:tabular-nums}"
     "th,td{text-align:right;padding:3px 6px;border-bottom:1px solid var(--grid);font-weight:400;"
@@ -64,27 +63,45 @@ void pith_page_section_end(struct page *p)
     pith_put(&p->t, "</section>\n");
 }
 
-void pith_page_figure(struct page *p, struct chart *c, const char *caption)
+static void put_figure(struct page *p, const struct chart *c, const char *caption)
 {
     pith_put(&p->t, "<figure id=\"%s\"><h3>", c->name);
     pith_put_escaped(&p->t, c->title);
-    pith_put(&p->t, "</h3>");
-    if (caption && *caption) {
-        pith_put(&p->t, "<figcaption>");
-        pith_put_escaped(&p->t, caption);
-        pith_put(&p->t, "</figcaption>");
-    }
+    pith_put(&p->t, "</h3><figcaption>");
+    pith_put_escaped(&p->t, caption);
+    pith_put(&p->t, "</figcaption>");
     pith_chart_put(c, PITH_CHART_IN_PAGE, &p->t);
     pith_put(&p->t, "</figure>\n");
-    if (p->r->o->figure && !p->refused) {
-        struct chart_text alone = {0};
-        pith_chart_put(c, PITH_CHART_ALONE, &alone);
-        p->t.failed |= alone.failed;
-        p->refused =
-            !alone.failed && !p->r->o->figure(p->r->o->user, c->name, alone.data, alone.bytes);
-        pith_text_free(&alone);
-    }
-    p->n_figures++;
+}
+
+static void give_figure(struct page *p, const struct chart *c)
+{
+    struct chart_text alone = {0};
+    if (!p->r->o->figure || p->refused)
+        return;
+    pith_chart_put(c, PITH_CHART_ALONE, &alone);
+    p->t.failed |= alone.failed;
+    p->refused = !alone.failed && !p->r->o->figure(p->r->o->user, c->name, alone.data, alone.bytes);
+    pith_text_free(&alone);
+}
+
+void pith_page_figure(struct page *p, struct chart *c, const char *caption)
+{
+    put_figure(p, c, caption);
+    give_figure(p, c);
+    pith_chart_free(c);
+}
+
+void pith_page_figure_inside(struct page *p, struct chart *c, const char *caption)
+{
+    put_figure(p, c, caption);
+    pith_chart_free(c);
+}
+
+void pith_page_figure_alone(struct page *p, struct chart *c)
+{
+    give_figure(p, c);
+    p->t.failed |= c->failed || c->svg.failed;
     pith_chart_free(c);
 }
 
@@ -115,129 +132,145 @@ const char *pith_page_db(double db, char *to)
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-static void put_tile(struct page *p, const char *title, const char *value, const char *note)
+static struct page_tile *add_tile(struct page_tile *tile, uint32_t *n, const char *title)
 {
-    pith_put(&p->t, "<div class=\"tile\"><span class=\"soft\">");
-    pith_put_escaped(&p->t, title);
-    pith_put(&p->t, "</span><b>");
-    pith_put_escaped(&p->t, value);
-    pith_put(&p->t, "</b><span class=\"soft\">");
-    pith_put_escaped(&p->t, note);
-    pith_put(&p->t, "</span></div>\n");
+    struct page_tile *t = &tile[(*n)++];
+    *t = (struct page_tile){.title = title};
+    return t;
 }
 
-static const char *ratio_text(double before, double after, char *to)
-{
-    char number[NUMBER_BYTES];
-    const bool smaller = before >= after;
-    const double ratio = smaller ? before / after : after / before;
-    snprintf(to, NUMBER_BYTES, "%.20s times %s",
-             pith_plain_number(ratio, ratio < 10 ? 2 : 1, number), smaller ? "smaller" : "larger");
-    return to;
-}
-
-static uint64_t all_weights(const struct report *r)
+static double all_weights(const struct report *r)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < r->n_layers; i++)
         n += r->layer[i].count;
-    return n;
+    return (double)n;
 }
 
-static void put_size(struct page *p)
+static void add_size(const struct report *r, struct page_tile *tile, uint32_t *n)
 {
-    const struct report *r = p->r;
-    char a[NUMBER_BYTES], b[NUMBER_BYTES], ratio[NUMBER_BYTES], note[200];
+    char size[NUMBER_BYTES], number[NUMBER_BYTES];
     const bool has = r->side[0].m != NULL;
-    const double was = has ? (double)r->side[0].file_bytes : 4 * (double)all_weights(r);
-    const double is = (double)r->side[1].file_bytes;
-    snprintf(note, sizeof note, "%s%s: %s",
-             has ? "was " : "weights as f32: ", pith_size_text(was, b), ratio_text(was, is, ratio));
-    put_tile(p, "File", pith_size_text(is, a), was > 0 ? note : "");
+    const double was = has ? (double)r->side[0].file_bytes : 4 * all_weights(r);
+    const double is = (double)r->side[1].file_bytes, ratio = was >= is ? was / is : is / was;
+    struct page_tile *t = add_tile(tile, n, "File");
+    pith_size_text(is, t->value);
+    pith_size_text(was, size);
+    if (has)
+        strcpy(t->was, size);
+    if (was > 0)
+        snprintf(t->note, sizeof t->note, "%s%s: %s times %s",
+                 has ? "" : "weights as f32: ", has ? "" : size,
+                 pith_plain_number(ratio, ratio < 10 ? 2 : 1, number),
+                 was >= is ? "smaller" : "larger");
 }
 
 /* A share of n in percent with its standard error. */
-static const char *share_text(double correct, double n, char *to)
+static const char *share_text(const struct report_side *s, char *to)
 {
     char share[NUMBER_BYTES], error[NUMBER_BYTES];
-    const double s = correct / n;
-    snprintf(to, NUMBER_BYTES, "%.12s %% ± %.12s", pith_plain_number(100 * s, 1, share),
-             pith_plain_number(100 * sqrt(s * (1 - s) / n), 1, error));
+    const double n = (double)s->labelled, x = (double)s->correct / n;
+    snprintf(to, NUMBER_BYTES, "%.12s %% ± %.12s", pith_plain_number(100 * x, 1, share),
+             pith_plain_number(100 * sqrt(x * (1 - x) / n), 1, error));
     return to;
 }
 
-static void put_accuracy(struct page *p)
+static void add_accuracy(const struct report *r, struct page_tile *tile, uint32_t *n)
 {
-    const struct report *r = p->r;
     const struct report_side *was = &r->side[0], *is = &r->side[1];
-    char value[NUMBER_BYTES], a[NUMBER_BYTES], note[200];
-    if (is->labelled) {
-        snprintf(note, sizeof note, "on %llu samples", (unsigned long long)is->labelled);
+    const unsigned long long labelled = is->labelled, samples = r->accuracy[1].samples;
+    char text[NUMBER_BYTES];
+    if (labelled) {
+        struct page_tile *t = add_tile(tile, n, "Top-1 accuracy");
+        share_text(is, t->value);
         if (was->labelled)
-            snprintf(note, sizeof note, "was %s, on the same %llu samples",
-                     share_text((double)was->correct, (double)was->labelled, a),
-                     (unsigned long long)is->labelled);
-        put_tile(p, "Accuracy (top-1, ± standard error)",
-                 share_text((double)is->correct, (double)is->labelled, value), note);
+            share_text(was, t->was);
+        snprintf(t->note, sizeof t->note, "%s %llu samples (± one standard error)",
+                 was->labelled ? ", on" : "on", labelled);
     }
-    if (r->accuracy[1].samples) {
-        char mse[NUMBER_BYTES];
-        snprintf(value, sizeof value, "%.20s dB", pith_plain_number(r->accuracy[1].psnr, 2, a));
-        snprintf(note, sizeof note, "mean squared error %s",
-                 pith_metric_text(r->accuracy[1].mse, "", mse));
+    if (samples) {
+        struct page_tile *t = add_tile(tile, n, "PSNR of the output");
+        pith_page_db(r->accuracy[1].psnr, t->value);
         if (r->accuracy[0].samples)
-            snprintf(note, sizeof note, "was %s dB, on %llu samples",
-                     pith_plain_number(r->accuracy[0].psnr, 2, a),
-                     (unsigned long long)r->accuracy[1].samples);
-        put_tile(p, "PSNR of the output", value, note);
+            pith_page_db(r->accuracy[0].psnr, t->was);
+        snprintf(t->note, sizeof t->note, "%s %llu samples", *t->was ? ", on" : "on", samples);
     }
     if (r->n_classes && was->top) {
-        snprintf(note, sizeof note, "%llu of %llu predictions changed",
-                 (unsigned long long)r->n_changed, (unsigned long long)r->n_samples);
-        snprintf(value, sizeof value, "%.12s %%",
-                 pith_plain_number(100 * (double)r->agree / (double)r->n_samples, 1, a));
-        put_tile(p, "Same prediction", value, note);
-    } else if (r->compared.samples)
-        put_tile(p, "SQNR of the output", pith_page_db(r->compared.output.snr_db, value),
-                 r->random ? "on random inputs" : "on some of the samples");
+        struct page_tile *t = add_tile(tile, n, "Same prediction");
+        snprintf(t->value, sizeof t->value, "%.12s %%",
+                 pith_plain_number(100 * (double)r->agree / (double)r->n_samples, 1, text));
+        snprintf(t->note, sizeof t->note, "%llu of %llu changed", (unsigned long long)r->n_changed,
+                 (unsigned long long)r->n_samples);
+    } else if (r->compared.samples) {
+        struct page_tile *t = add_tile(tile, n, "SQNR of the output");
+        pith_page_db(r->compared.output.snr_db, t->value);
+        snprintf(t->note, sizeof t->note, "on %llu %s", (unsigned long long)r->compared.samples,
+                 r->random ? "random inputs" : "samples");
+    }
 }
 
-static void put_speed(struct page *p)
+static void add_speed(const struct report *r, struct page_tile *tile, uint32_t *n)
 {
-    const struct report *r = p->r;
-    char value[NUMBER_BYTES], a[NUMBER_BYTES], note[200];
-    if (r->side[1].ms > 0) {
-        snprintf(value, sizeof value, "%.20s ms", pith_plain_number(r->side[1].ms, 3, a));
-        snprintf(note, sizeof note, "median, measured on this machine");
-        if (r->side[0].ms > 0)
-            snprintf(note, sizeof note, "was %s ms, measured on this machine",
-                     pith_plain_number(r->side[0].ms, 3, a));
-        put_tile(p, "Time of an inference", value, note);
-    } else
-        put_tile(p, "Multiply-accumulates", pith_metric_text((double)r->side[1].macs, "", value),
-                 "of one inference; --time measures milliseconds");
+    const double ms = r->side[1].ms, was = r->side[0].ms;
+    char number[NUMBER_BYTES];
+    struct page_tile *t = add_tile(tile, n, ms > 0 ? "Time" : "Multiply-accumulates");
+    if (ms > 0)
+        snprintf(t->value, sizeof t->value, "%.20s ms", pith_plain_number(ms, 3, number));
+    else
+        pith_metric_text((double)r->side[1].macs, "", t->value);
+    if (was > 0)
+        snprintf(t->was, sizeof t->was, "%.20s ms", pith_plain_number(was, 3, number));
+    strcpy(t->note, ms > 0 ? was > 0 ? "; medians, measured on this machine"
+                                     : "median, measured on this machine"
+                           : "of one inference; --time measures milliseconds");
 }
 
-static void put_rest(struct page *p)
+static void add_rest(const struct report *r, struct page_tile *tile, uint32_t *n)
 {
-    const struct report *r = p->r;
-    char value[NUMBER_BYTES], a[NUMBER_BYTES], b[NUMBER_BYTES], note[200];
+    char a[NUMBER_BYTES];
+    const double weights = all_weights(r);
     uint64_t nonzeros = 0;
-    snprintf(note, sizeof note, "of which activations %s%s%s",
-             pith_size_text((double)r->side[1].need.arena_bytes, a), r->side[0].m ? "; was " : "",
-             r->side[0].m ? pith_size_text((double)r->side[0].need.bytes, b) : "");
-    put_tile(p, "Memory to run (this CPU)", pith_size_text((double)r->side[1].need.bytes, value),
-             note);
-    snprintf(note, sizeof note, "estimate for 45 nm; f32 weights: %s",
-             pith_metric_text(pith_energy_sum(&r->before), "J", a));
-    put_tile(p, "Energy of an inference", pith_metric_text(pith_energy_sum(&r->after), "J", value),
-             note);
     for (uint32_t i = 0; i < r->n_layers; i++)
         nonzeros += r->layer[i].nonzeros;
-    const double n = (double)all_weights(r);
-    snprintf(note, sizeof note, "%s %% are not zero, in %u layers",
-             pith_plain_number(n > 0 ? 100 * (double)nonzeros / n : 100, 1, a), r->n_layers);
-    put_tile(p, "Weights", pith_metric_text(n, "", value), note);
+    struct page_tile *t = add_tile(tile, n, "Memory to run (this CPU)");
+    pith_size_text((double)r->side[1].need.bytes, t->value);
+    pith_size_text((double)r->side[1].need.arena_bytes, a);
+    if (r->side[0].m)
+        pith_size_text((double)r->side[0].need.bytes, t->was);
+    snprintf(t->note, sizeof t->note, "%sactivations take %s", r->side[0].m ? "; " : "", a);
+    t = add_tile(tile, n, "Energy of an inference");
+    pith_metric_text(pith_energy_sum(&r->after), "J", t->value);
+    snprintf(t->note, sizeof t->note, "f32, dense: %s; estimate for 45 nm",
+             pith_metric_text(pith_energy_sum(&r->before), "J", a));
+    t = add_tile(tile, n, "Weights");
+    pith_metric_text(weights, "", t->value);
+    snprintf(t->note, sizeof t->note, "%s %% are not zero, in %u layers",
+             pith_plain_number(weights > 0 ? 100 * (double)nonzeros / weights : 100, 1, a),
+             r->n_layers);
+}
+
+uint32_t pith_page_tiles(const struct report *r, struct page_tile tile[PAGE_TILES])
+{
+    uint32_t n = 0;
+    add_size(r, tile, &n);
+    add_accuracy(r, tile, &n);
+    add_speed(r, tile, &n);
+    add_rest(r, tile, &n);
+    return n;
+}
+
+static void put_tiles(struct page *p)
+{
+    struct page_tile tile[PAGE_TILES];
+    const uint32_t n = pith_page_tiles(p->r, tile);
+    pith_put(&p->t, "<div class=\"tiles\">\n");
+    for (uint32_t i = 0; i < n; i++) /* texts of our own: nothing to escape */
+        pith_put(&p->t,
+                 "<div class=\"tile\"><span class=\"soft\">%s</span><b>%s</b><span "
+                 "class=\"soft\">%s%s%s</span></div>\n",
+                 tile[i].title, tile[i].value, *tile[i].was ? "was " : "", tile[i].was,
+                 tile[i].note);
+    pith_put(&p->t, "</div>\n");
 }
 
 /* ---- the rest of the frame ------------------------------------------------------------------- */
@@ -258,10 +291,11 @@ static void put_head(struct page *p)
     }
     pith_put(&p->t, "</h1>\n<p class=\"soft\">");
     if (r->side[0].m) {
-        pith_put_escaped(&p->t, p->was);
-        pith_put(&p->t, r->o->two_models ? " is A, " : ": ");
-        pith_put_escaped(&p->t, r->o->two_models ? p->is : r->o->vs_name);
-        pith_put(&p->t, r->o->two_models ? " is B. " : ". ");
+        pith_put(&p->t, r->o->two_models ? "A: " : "Original: ");
+        pith_put_escaped(&p->t, r->o->vs_name);
+        pith_put(&p->t, r->o->two_models ? ", B: " : "");
+        pith_put_escaped(&p->t, r->o->two_models ? r->o->name : "");
+        pith_put(&p->t, ". ");
     }
     if (r->o->data_name && r->n_samples) {
         pith_put(&p->t, "Samples: %llu of ", (unsigned long long)r->n_samples);
@@ -275,8 +309,8 @@ static void put_nav(struct page *p)
 {
     static const struct {
         const char *id, *title;
-    } link[] = {{"search", "Search"},           {"sweep", "Sweep"},
-                {"training", "Training"},       {"bytes", "Bytes"},
+    } link[] = {{"search-files", "Search"},     {"sweep-front", "Sweep"},
+                {"training-loss", "Training"},  {"bytes", "Bytes"},
                 {"network", "Graph"},           {"energy-by-kind", "Energy"},
                 {"predictions", "Predictions"}, {"layers", "Layers"},
                 {"details", "Each layer"},      {"commands", "Commands"}};
@@ -287,6 +321,50 @@ static void put_nav(struct page *p)
             (i != 6 || r->n_classes))
             pith_put(&p->t, "<a href=\"#%s\">%s</a>", link[i].id, link[i].title);
     pith_put(&p->t, "</nav>\n");
+}
+
+/* Weights of one model that the other has not, with their names; n: 0. */
+static void put_lacking(struct page *p, uint32_t side)
+{
+    const struct report *r = p->r;
+    const struct report_side *s = &r->side[side];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_refs; i++) {
+        bool paired = side && r->layer[i].vs != UINT32_MAX;
+        for (uint32_t k = 0; !side && k < r->n_layers && !paired; k++)
+            paired = r->layer[k].vs == i;
+        if (paired || ++n > 20)
+            continue;
+        pith_put(&p->t, n > 1 ? ", " : "");
+        pith_put_escaped(&p->t, s->ref[i].layer);
+    }
+    pith_put(&p->t, n > 20 ? ", ... (%u in all)" : n ? "" : "none", n);
+}
+
+/* What two models differ in beside their layers. */
+static void put_difference(struct page *p)
+{
+    const struct report *r = p->r;
+    char size[2][NUMBER_BYTES];
+    if (!r->o->two_models)
+        return;
+    pith_page_section(p, "difference", "Structure");
+    pith_put(&p->t,
+             "<table><thead><tr><th></th><th>A</th><th>B</th></tr></thead><tbody>\n"
+             "<tr><td>operators</td><td>%u</td><td>%u</td></tr>\n"
+             "<tr><td>weights (arrays)</td><td>%u</td><td>%u</td></tr>\n",
+             r->side[0].m->n_nodes, r->side[1].m->n_nodes, r->side[0].n_refs, r->side[1].n_refs);
+    for (uint32_t side = 0; side < 2; side++)
+        pith_metric_text((double)r->side[side].macs, "MAC", size[side]);
+    pith_put(&p->t,
+             "<tr><td>operations</td><td>%s</td><td>%s</td></tr></tbody></table>\n<p>Weights "
+             "of A without a counterpart: ",
+             size[0], size[1]);
+    put_lacking(p, 0);
+    pith_put(&p->t, ". Of B: ");
+    put_lacking(p, 1);
+    pith_put(&p->t, ".</p>\n");
+    pith_page_section_end(p);
 }
 
 static void put_commands(struct page *p)
@@ -330,15 +408,17 @@ static enum pith_status put_all(struct page *p)
     pith_buffer_free(&json);
     put_head(p);
     put_nav(p);
-    pith_put(&p->t, "<div class=\"tiles\">\n");
-    put_size(p);
-    put_accuracy(p);
-    put_speed(p);
-    put_rest(p);
-    pith_put(&p->t, "</div>\n");
-    pith_page_search(p);
-    pith_page_sweep(p);
-    pith_page_curve(p);
+    put_tiles(p);
+    put_difference(p);
+    if (p->r->n_files || p->r->sweep.n || p->r->n_epochs) {
+        pith_page_section(p, "runs", "Search, sweep, training");
+        pith_put(&p->t, "<div class=\"grid\">\n");
+        pith_page_search(p);
+        pith_page_sweep(p);
+        pith_page_curve(p);
+        pith_put(&p->t, "</div>");
+        pith_page_section_end(p);
+    }
     pith_page_section(p, "bytes", "Bytes, graph, energy");
     pith_put(&p->t, "<div class=\"columns\">\n");
     pith_page_bytes(p);
@@ -359,12 +439,11 @@ static enum pith_status put_all(struct page *p)
 
 enum pith_status pith_report_page(struct report *r, struct pith_buffer *html)
 {
-    struct page p = {.r = r, .was = "before", .is = "after"};
-    if (r->o->two_models) {
-        p.was = r->o->vs_name;
-        p.is = r->o->name;
-    } else
-        p.was = r->side[0].m ? "Original" : "before";
+    struct page p = {.r = r,
+                     .was = r->o->two_models ? "A"
+                            : r->side[0].m   ? "Original"
+                                             : "as f32",
+                     .is = r->o->two_models ? "B" : "after"};
     enum pith_status st = put_all(&p);
     if (!st && p.t.failed)
         st = pith_error_no_memory(r->err);

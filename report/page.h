@@ -11,16 +11,27 @@
 struct page {
     struct report *r;
     struct chart_text t;
-    const char *was, *is; /* what the two models are called: "before", "after" or their names */
-    uint32_t n_figures;
-    bool refused; /* the caller's figure() ended the work */
+    const char *was, *is; /* what the two models are called */
+    bool refused;         /* the caller's figure() ended the work */
 };
+
+struct page_tile {
+    const char *title;
+    char value[NUMBER_BYTES], was[NUMBER_BYTES]; /* was "": there is no other model */
+    char note[120];                              /* behind "was ..." */
+};
+#define PAGE_TILES 10u
+/* The figures that come first, in words; returns how many. */
+uint32_t pith_page_tiles(const struct report *r, struct page_tile tile[PAGE_TILES]);
 
 /* Opens <section id> with a heading, or ends it. */
 void pith_page_section(struct page *p, const char *id, const char *title);
 void pith_page_section_end(struct page *p);
-/* The chart with a caption below its title, also for the caller's figure(); frees it. */
+/* The chart with a caption ("": none) below its title, in the page, for the caller's figure(), or
+ * both; frees it. */
 void pith_page_figure(struct page *p, struct chart *c, const char *caption);
+void pith_page_figure_inside(struct page *p, struct chart *c, const char *caption);
+void pith_page_figure_alone(struct page *p, struct chart *c);
 /* A picture of `size` pixels, shown `scale` times as large. */
 void pith_page_picture(struct page *p, const struct pith_buffer *png, const uint32_t size[2],
                        const char *alt);

@@ -195,6 +195,7 @@ static json_t *layers_json(const struct report *r)
 
 static json_t *all_json(const struct report *r)
 {
+    static const char *const loss_name[] = {"drop", "kl", "noise_db"};
     json_t *o = json_object();
     pith_json_put(&o, "pith", json_integer(1));
     pith_json_put(&o, "before", side_json(r, 0));
@@ -217,7 +218,7 @@ static json_t *all_json(const struct report *r)
     pith_json_put(&o, "sections", sections_json(r->side[1].account));
     pith_json_put(&o, "layers", layers_json(r));
     if (r->n_files) {
-        pith_json_put(&o, "loss", json_string(r->loss_name));
+        pith_json_put(&o, "loss", json_string(loss_name[r->loss]));
         pith_json_put(&o, "limit", number(r->limit));
         pith_json_put(&o, "files", files_json(r));
     }

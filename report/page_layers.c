@@ -59,9 +59,33 @@ static void ratio_note(double before, double after, char *to, size_t room)
     pith_size_text(after, size);
     if (after > 0 && before > 0)
         snprintf(to, room, "%.20s, %.8sx", size,
-                 pith_plain_number(before / after, before < 10 * after ? 1 : 0, ratio));
+                 pith_plain_number(before / after,
+                                   before < 0.1 * after  ? 3
+                                   : before < 10 * after ? 1
+                                                         : 0,
+                                   ratio));
     else
         snprintf(to, room, "%.20s", size);
+}
+
+/* The bars with the first tiles above, for a place without the page; a figure of its own alone. */
+static void put_summary(struct page *p, const struct chart_bars *bars)
+{
+    struct page_tile tile[PAGE_TILES];
+    char text[PAGE_TILES][200];
+    const char *line[PAGE_TILES];
+    const uint32_t n = pith_page_tiles(p->r, tile) - 3; /* not memory, energy, weights */
+    struct chart_bars with = *bars;
+    struct chart c;
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf(text[i], sizeof text[i], "%.60s: %s%s%s", i ? tile[i].title : p->r->o->name,
+                 tile[i].value, *tile[i].was ? ", was " : "", tile[i].was);
+        line[i] = text[i];
+    }
+    with.line = line;
+    with.n_lines = n;
+    pith_chart_bars(&c, "summary", "Bytes by layer", &with);
+    pith_page_figure_alone(p, &c);
 }
 
 void pith_page_bytes(struct page *p)
@@ -94,7 +118,7 @@ void pith_page_bytes(struct page *p)
         s.bar[s.n] = (struct chart_bar){"all others", {rest[0], rest[1]}, s.note[s.n]};
         s.n++;
     }
-    const struct chart_bars bars = {s.bar, s.n, 2, {p->was, p->is}, units, 1024};
+    const struct chart_bars bars = {s.bar, s.n, 2, {p->was, p->is}, units, 1024, NULL, 0};
     if (r->n_layers) {
         snprintf(caption, sizeof caption,
                  "Weights of each layer%s. At the right: bytes in the file, and how many times "
@@ -102,6 +126,7 @@ void pith_page_bytes(struct page *p)
                  r->side[0].m ? "" : ", before: as f32");
         pith_chart_bars(&c, "bytes-by-layer", "Bytes by layer", &bars);
         pith_page_figure(p, &c, caption);
+        put_summary(p, &bars);
     }
     struct chart_bar section[PITH_SECTIONS];
     char note[PITH_SECTIONS][NUMBER_BYTES];
@@ -115,7 +140,7 @@ void pith_page_bytes(struct page *p)
             pith_section_name((enum pith_section)i), {(double)bytes, 0}, note[n]};
         n++;
     }
-    const struct chart_bars parts = {section, n, 1, {NULL, NULL}, units, 1024};
+    const struct chart_bars parts = {section, n, 1, {NULL, NULL}, units, 1024, NULL, 0};
     pith_chart_bars(&c, "bytes-by-section", "Bytes by section of the file", &parts);
     pith_page_figure(p, &c, "The sum is the size of the file.");
     free_bars(&s);
@@ -147,12 +172,13 @@ void pith_page_energy(struct page *p)
             {1e12 * pith_energy_sum(&l->before), 1e12 * pith_energy_sum(&l->after)},
             s.note[i]};
     }
-    const struct chart_bars bars = {s.bar, s.n, 2, {"f32, dense", "as stored"}, units, 1000};
+    const struct chart_bars bars = {s.bar, s.n,  2,    {"f32, dense", "as stored"},
+                                    units, 1000, NULL, 0};
     const struct chart_bar part[3] = {
         {"arithmetic", {1e12 * r->before.arithmetic, 1e12 * r->after.arithmetic}, NULL},
         {"weights (DRAM)", {1e12 * r->before.weights, 1e12 * r->after.weights}, NULL},
         {"activations", {1e12 * r->before.activations, 1e12 * r->after.activations}, NULL}};
-    const struct chart_bars parts = {part, 3, 2, {"f32, dense", "as stored"}, units, 1000};
+    const struct chart_bars parts = {part, 3, 2, {"f32, dense", "as stored"}, units, 1000, NULL, 0};
     pith_chart_bars(&c, "energy-by-kind", "Energy of an inference, estimated", &parts);
     pith_page_figure(
         p, &c,
@@ -411,36 +437,24 @@ static void put_graph(struct page *p, const struct blocks *b, bool has_error)
                          "for=\"m1\">error</label>"
                        : "<input type=\"radio\" name=\"measure\" id=\"m1\" hidden>",
              timed ? "time" : "MACs");
-    /* in the page all three, of which one is shown; alone each by itself */
-    bool (*figure)(void *, const char *, const char *, size_t) = p->r->o->figure;
-    struct pith_report_opts quiet = *p->r->o;
-    const struct pith_report_opts *o = p->r->o;
-    quiet.figure = NULL;
-    p->r->o = &quiet;
     char caption[200];
     snprintf(caption, sizeof caption,
              "Values flow down. A row is an operator and what follows it alone. Strong colour: "
              "many bytes or operations, a low SQNR.");
     if (b->n > MOST_NODES)
         snprintf(caption, sizeof caption,
-                 "The first %u of %u blocks. Strong colour: many bytes or "
-                 "operations, a low SQNR.",
+                 "The first %u of %u blocks. Strong colour: many bytes or operations, a low SQNR.",
                  MOST_NODES, b->n);
+    /* in the page all three, of which one is shown; as files each by itself */
     pith_chart_graph(&c, "graph", "Graph", &g);
-    pith_page_figure(p, &c, caption);
-    p->r->o = o;
+    pith_page_figure_inside(p, &c, caption);
     static const char *const names[] = {"graph-bytes", "graph-error", "graph-cost"};
-    for (uint32_t k = 0; figure && k < 3; k++) {
+    for (uint32_t k = 0; k < 3; k++) {
         const struct chart_graph one = {g.node, g.n, k, k};
-        struct chart_text alone = {0};
         if (k == 1 && !has_error)
             continue;
         pith_chart_graph(&c, names[k], "Graph", &one);
-        pith_chart_put(&c, PITH_CHART_ALONE, &alone);
-        p->t.failed |= alone.failed;
-        p->refused |= !alone.failed && !figure(o->user, names[k], alone.data, alone.bytes);
-        pith_text_free(&alone);
-        pith_chart_free(&c);
+        pith_page_figure_alone(p, &c);
     }
 }
 

@@ -44,14 +44,13 @@ void pith_page_search(struct page *p)
     if (!r->n_files)
         return;
     const bool made = make_points(&good, r->n_files), too = make_points(&bad, r->n_files);
-    const bool drop = strcmp(r->loss_name, "drop") == 0;
-    const double scale = drop ? 100 : 1;
+    static const char *const names[] = {"drop of accuracy, points", "KL divergence, nats",
+                                        "noise against the outputs, dB"};
+    const double scale = r->loss == REPORT_DROP ? 100 : 1;
     struct chart_plot plot = {.x_name = "KiB",
-                              .y_name = drop ? "drop, points of top-1"
-                                        : strcmp(r->loss_name, "kl") == 0
-                                            ? "KL divergence, nats"
-                                            : "noise to signal of the outputs, dB",
+                              .y_name = names[r->loss],
                               .log_x = true,
+                              .log_y = r->loss == REPORT_KL,
                               .limit = r->limit * scale,
                               .limit_name = "limit",
                               .ring_x = NAN,
@@ -66,19 +65,15 @@ void pith_page_search(struct page *p)
         }
     }
     const struct chart_series series[] = {
-        {"within the goal", good.x, good.y, good.n, false, true, "a", false},
-        {"beyond it", bad.x, bad.y, bad.n, false, true, "c", false}};
+        {"within the goal", good.x, good.y, good.n, false, true, "a"},
+        {"beyond it, or uncertain", bad.x, bad.y, bad.n, false, true, "c"}};
     plot.series = series;
     plot.n_series = 2;
-    pith_page_section(p, "search", "Search");
     pith_chart_plot(&c, "search-files", "Files of the search", &plot);
     c.failed = !made || !too;
-    pith_put(&p->t, "<div class=\"grid\">");
     pith_page_figure(p, &c,
                      "Each point is a file that the search made. Further left is smaller, "
                      "further down loses less.");
-    pith_put(&p->t, "</div>");
-    pith_page_section_end(p);
     free_points(&good);
     free_points(&bad);
 }
@@ -107,8 +102,8 @@ void pith_page_sweep(struct page *p)
                   scale * s->point[i].quality);
     }
     const struct chart_series series[] = {
-        {"Pareto front", front.x, front.y, front.n, true, true, "a", false},
-        {"other results", rest.x, rest.y, rest.n, false, true, "b", false}};
+        {"Pareto front", front.x, front.y, front.n, true, true, "a"},
+        {"other results", rest.x, rest.y, rest.n, false, true, "b"}};
     const struct chart_plot plot = {.series = series,
                                     .n_series = 2,
                                     .x_name = "KiB",
@@ -121,13 +116,9 @@ void pith_page_sweep(struct page *p)
     snprintf(caption, sizeof caption, "%u results of pith sweep on %.60s%s", s->n - n_other,
              *s->point[0].model ? s->point[0].model : "one model",
              n_other ? "; results on other models or data are left out" : "");
-    pith_page_section(p, "sweep", "Sweep");
     pith_chart_plot(&c, "sweep-front", "Results of the sweep", &plot);
     c.failed = !made || !too;
-    pith_put(&p->t, "<div class=\"grid\">");
     pith_page_figure(p, &c, caption);
-    pith_put(&p->t, "</div>");
-    pith_page_section_end(p);
     free_points(&front);
     free_points(&rest);
 }
@@ -150,8 +141,6 @@ void pith_page_curve(struct page *p)
     struct chart c;
     if (!r->n_epochs)
         return;
-    pith_page_section(p, "training", "Training");
-    pith_put(&p->t, "<div class=\"grid\">");
     for (uint32_t kind = 1; kind <= 2; kind++) {
         struct chart_series series[2];
         uint32_t n = 0;
@@ -163,8 +152,7 @@ void pith_page_curve(struct page *p)
                                                     r->n_epochs,
                                                     true,
                                                     r->n_epochs <= 30,
-                                                    classes[k == kind ? 1 : 3],
-                                                    false};
+                                                    classes[k == kind ? 1 : 3]};
         const struct chart_plot plot = {.series = series,
                                         .n_series = n,
                                         .x_name = "epoch",
@@ -178,8 +166,6 @@ void pith_page_curve(struct page *p)
                         kind == 1 ? "Loss by epoch" : "Accuracy by epoch", &plot);
         pith_page_figure(p, &c, "");
     }
-    pith_put(&p->t, "</div>");
-    pith_page_section_end(p);
 }
 
 /* ---- predictions ----------------------------------------------------------------------------- */

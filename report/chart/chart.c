@@ -20,7 +20,7 @@ static const char style[] =
     "--before:#b3bdc8;--after:#0072b2;--third:#b85c00;--fourth:#00785a;--ring:#c2410c;"
     "--h0:#eef1f4;--h1:#d8dfe6;--h2:#b3c4d6;--h3:#84a5c5;--h4:#4f84b2;--h5:#235f96;--h6:#0b3a69}}"
     ".chart{display:block;width:100%;height:auto}"
-    ".chart text{font:11px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:var(--ink);"
+    ".chart text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:var(--ink);"
     "font-variant-numeric:tabular-nums}"
     ".chart text.s{fill:var(--soft)}.chart text.m{text-anchor:middle}"
     ".chart text.e{text-anchor:end}.chart text.k{font-weight:600}"
@@ -138,7 +138,7 @@ void pith_legend_put(struct chart_text *t, double x, double y, const char *const
 {
     char text[128];
     for (uint32_t i = 0; i < n; i++) {
-        pith_text_fit(names[i], CHART_WIDTH - x - 16, text, sizeof text);
+        pith_text_fit(names[i], (CHART_WIDTH - x) / (n - i) - 26, text, sizeof text);
         pith_put(t, "<rect class=\"%s\" x=\"", classes[i]);
         pith_put_number(t, x, 1);
         pith_put(t, "\" y=\"");

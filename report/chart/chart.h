@@ -16,7 +16,7 @@
 #include "chart_text.h"
 
 #define CHART_WIDTH 360.0
-#define CHART_FONT 11.0
+#define CHART_FONT 12.0
 #define CHART_HEAT_CLASSES 7u /* h0 (least) to h6 */
 
 struct chart {
@@ -43,22 +43,21 @@ double pith_text_width(const char *text);
 /* The text, cut in its middle with "…" to be at most `width` wide; to: room bytes. Returns to. */
 const char *pith_text_fit(const char *text, double width, char *to, size_t room);
 
+#define CHART_TICKS 12u /* at most */
 struct chart_axis {
     double low, high; /* at its ends; low < high */
-    double first, step;
-    uint32_t n;   /* ticks: first + i * step; log: first * step^i */
+    double tick[CHART_TICKS];
+    uint32_t n;
     bool log;     /* low > 0 */
-    int decimals; /* of the ticks' numbers */
+    int decimals; /* of the ticks' numbers, where they are not log */
 };
-#define CHART_TICKS 12u /* at most */
 
-/* Ticks at 1, 2 or 5 times a power of ten, at most `most` (2..CHART_TICKS) of them, the ends at
- * ticks. log: of positive numbers, at powers of ten (of 1, 2 and 5 times those, where there are
- * less than two). What is not finite counts as 0 (log: 1). */
+/* Ticks at 1, 2 or 5 times a power of ten apart, at most `most` (2..CHART_TICKS) of them, the ends
+ * at ticks. log: of positive numbers, ticks at 1, 2 and 5 times powers of ten, or at these alone.
+ * What is not finite counts as 0 (log: 1). */
 struct chart_axis pith_axis(double low, double high, uint32_t most, bool log);
 /* The same with its ends as given and the ticks between them: low < high. */
 struct chart_axis pith_axis_inside(double low, double high, uint32_t most);
-double pith_axis_tick(const struct chart_axis *a, uint32_t i);
 /* 0 at the low end, 1 at the high end, beyond them cut. */
 double pith_axis_at(const struct chart_axis *a, double x);
 /* The class of a share 0..1: 0..CHART_HEAT_CLASSES - 1. */
@@ -89,6 +88,8 @@ struct chart_bars {
     const char *series[2];   /* their names */
     const char *const *unit; /* names of units, each `per_unit` of the one before; NULL behind */
     double per_unit;         /* 1024 of bytes, 1000 of others */
+    const char *const *line; /* [n_lines] of text above */
+    uint32_t n_lines;
 };
 /* One row a bar, values from the left on a linear axis. */
 void pith_chart_bars(struct chart *c, const char *name, const char *title,
@@ -113,12 +114,11 @@ struct chart_series {
     uint32_t n;
     bool line, dots;
     const char *classes; /* "a", "b", "c", "d" */
-    bool right;          /* by an axis of its own, at the right */
 };
 struct chart_plot {
     const struct chart_series *series;
     uint32_t n_series;
-    const char *x_name, *y_name, *right_name;
+    const char *x_name, *y_name;
     bool log_x, log_y;
     double limit; /* a dashed line at this y; NAN: none */
     const char *limit_name;

@@ -21,44 +21,66 @@ static double round_up(double x)
     return 10 * ten;
 }
 
-static struct chart_axis linear(double low, double high, uint32_t most)
+/* Digits behind the point that a number of this size needs. */
+static int decimals_of(double step)
 {
-    struct chart_axis a = {.n = 0};
+    const double digits = -floor(log10(step) + 1e-9);
+    return digits > 0 ? (int)digits : 0;
+}
+
+/* inside: the ends stay, and ticks beyond them are left out. */
+static struct chart_axis linear(double low, double high, uint32_t most, bool inside)
+{
+    double from, to, step = 0;
     if (!(high - low > 1e-9 * fmax(fabs(low), fabs(high)))) {
         const double room = low != 0 ? fabs(low) * 0.5 : 1;
         high = low + room;
         low = low >= 0 && low - room < 0 ? 0 : low - room;
     }
-    for (a.step = round_up((high - low) / (most - 1));; a.step = round_up(a.step * 1.5)) {
-        const double from = floor(low / a.step + 1e-9);
-        const double to = fmax(from + 1, ceil(high / a.step - 1e-9));
-        a.n = (uint32_t)(to - from) + 1;
-        a.first = a.low = from * a.step;
-        a.high = to * a.step;
-        if (a.n <= most)
-            break;
-    }
-    const double digits = -floor(log10(a.step) + 1e-9);
-    a.decimals = digits > 0 ? (int)digits : 0;
+    do {
+        step = round_up(step > 0 ? step * 1.5 : (high - low) / (most - 1));
+        from = floor(low / step + 1e-9);
+        to = fmax(from + 1, ceil(high / step - 1e-9));
+    } while (to - from >= most);
+    struct chart_axis a = {.low = inside ? low : from * step,
+                           .high = inside ? high : to * step,
+                           .decimals = decimals_of(step)};
+    for (double k = from; k <= to; k++)
+        if (!inside || (k * step >= low && k * step <= high))
+            a.tick[a.n++] = k * step;
     return a;
 }
 
+/* 1, 2, 5, 10, 20 ...: number k of them, 0 at 1. */
+static double one_two_five(int k)
+{
+    static const double digit[] = {1, 2, 5};
+    const int decade = (int)floor(k / 3.0);
+    return digit[k - 3 * decade] * pow(10, decade);
+}
+
+/* At 1, 2 and 5 times powers of ten, or every `each` decades. */
 static struct chart_axis logarithmic(double low, double high, uint32_t most)
 {
-    struct chart_axis a = {.log = true};
     if (!(low > 0))
         low = high > 0 ? fmin(high, 1) : 1;
     if (!(high > low))
         high = low * 10;
-    const double from = floor(log10(low) + 1e-9), to = ceil(log10(high) - 1e-9);
-    double each = 1;
-    while ((to - from) / each + 1 > most)
-        each++;
-    a.first = a.low = pow(10, from);
-    a.step = pow(10, each);
-    a.n = (uint32_t)(floor((to - from) / each + 1e-9)) + 1;
-    a.high = pow(10, to);
-    a.decimals = from < 0 ? (int)-from : 0;
+    int from = 3 * (int)floor(log10(low) + 1e-9), to = from, each = 1;
+    while (one_two_five(from + 1) <= low * (1 + 1e-9))
+        from++;
+    while (one_two_five(to) < high * (1 - 1e-9) || to == from)
+        to++;
+    if (to - from >= (int)most) {
+        from = 3 * (int)floor(from / 3.0);
+        to = 3 * (int)ceil(to / 3.0);
+        each = 3;
+        while ((to - from) / each >= (int)most)
+            each += 3;
+    }
+    struct chart_axis a = {.log = true, .low = one_two_five(from), .high = one_two_five(to)};
+    for (int k = from; k <= to; k += each)
+        a.tick[a.n++] = one_two_five(k);
     return a;
 }
 
@@ -67,24 +89,13 @@ struct chart_axis pith_axis(double low, double high, uint32_t most, bool log)
     most = most < 2 ? 2 : most > CHART_TICKS ? CHART_TICKS : most;
     if (log)
         return logarithmic(finite_or(low, 1), finite_or(high, 1), most);
-    return linear(finite_or(low, 0), finite_or(high, 0), most);
+    return linear(finite_or(low, 0), finite_or(high, 0), most, false);
 }
 
 struct chart_axis pith_axis_inside(double low, double high, uint32_t most)
 {
-    struct chart_axis a = pith_axis(low, high, most, false);
-    for (; a.n > 1 && a.first < low; a.n--)
-        a.first += a.step;
-    for (; a.n > 1 && pith_axis_tick(&a, a.n - 1) > high; a.n--)
-        continue;
-    a.low = low;
-    a.high = high > low ? high : a.high;
-    return a;
-}
-
-double pith_axis_tick(const struct chart_axis *a, uint32_t i)
-{
-    return a->log ? a->first * pow(a->step, i) : a->first + i * a->step;
+    return linear(finite_or(low, 0), finite_or(high, 0), most > CHART_TICKS ? CHART_TICKS : most,
+                  true);
 }
 
 double pith_axis_at(const struct chart_axis *a, double x)
@@ -105,7 +116,7 @@ uint32_t pith_heat_class(double share)
 /* 1000000 as "1M": a tick has little room. */
 static void tick_text(const struct chart_axis *a, uint32_t i, char *text)
 {
-    const double x = pith_axis_tick(a, i);
+    const double x = a->tick[i];
     if (fabs(x) >= 1e4 || (x != 0 && fabs(x) < 1e-3)) {
         char metric[NUMBER_BYTES];
         pith_metric_text(x, "", metric);
@@ -115,7 +126,7 @@ static void tick_text(const struct chart_axis *a, uint32_t i, char *text)
                 *to++ = *c;
         *to = '\0';
     } else
-        pith_plain_number(x, a->log && x >= 1 ? 0 : a->decimals > 6 ? 6 : a->decimals, text);
+        pith_plain_number(x, a->log ? decimals_of(fmin(x, 1)) : a->decimals, text);
 }
 
 static void put_line(struct chart_text *t, double x, double y, char way, double length)
@@ -132,11 +143,12 @@ static void put_x(struct chart_text *t, const struct chart_frame *f, const struc
                   const char *name)
 {
     char text[NUMBER_BYTES];
-    double free_from = -1;
+    double free_from = 0;
     for (uint32_t i = 0; i < a->n; i++) {
-        const double x = f->left + f->width * pith_axis_at(a, pith_axis_tick(a, i));
         tick_text(a, i, text);
-        const double half = pith_text_width(text) / 2;
+        const double half = pith_text_width(text) / 2, end = CHART_WIDTH - half;
+        double x = f->left + f->width * pith_axis_at(a, a->tick[i]);
+        x = x < half ? half : x > end ? end : x;
         if (x - half < free_from) /* a number beside it has the room */
             continue;
         pith_put_text(t, x, f->top + f->height + 13, "s m", text);
@@ -152,9 +164,8 @@ static void put_y(struct chart_text *t, const struct chart_frame *f, const struc
     char text[NUMBER_BYTES];
     for (uint32_t i = 0; i < a->n; i++) {
         tick_text(a, i, text);
-        pith_put_text(t, f->left - 5,
-                      f->top + f->height * (1 - pith_axis_at(a, pith_axis_tick(a, i))) + 4, "s e",
-                      text);
+        pith_put_text(t, f->left - 5, f->top + f->height * (1 - pith_axis_at(a, a->tick[i])) + 4,
+                      "s e", text);
     }
     if (name)
         pith_put_text(t, 2, f->top - 10, "s", name);
@@ -165,11 +176,9 @@ void pith_axes_put(struct chart_text *t, const struct chart_frame *f, const stru
 {
     pith_put(t, "<path class=\"grid\" d=\"");
     for (uint32_t i = 0; x && i < x->n; i++)
-        put_line(t, f->left + f->width * pith_axis_at(x, pith_axis_tick(x, i)), f->top, 'v',
-                 f->height);
+        put_line(t, f->left + f->width * pith_axis_at(x, x->tick[i]), f->top, 'v', f->height);
     for (uint32_t i = 0; y && i < y->n; i++)
-        put_line(t, f->left, f->top + f->height * (1 - pith_axis_at(y, pith_axis_tick(y, i))), 'h',
-                 f->width);
+        put_line(t, f->left, f->top + f->height * (1 - pith_axis_at(y, y->tick[i])), 'h', f->width);
     pith_put(t, "\"/>");
     if (x)
         put_x(t, f, x, x_name);

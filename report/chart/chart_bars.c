@@ -2,7 +2,7 @@
 #include <math.h>
 #include "chart.h"
 
-enum { LABEL_MOST = 112, NOTE_MOST = 108, ROW = 17, WIDE_ROW = 21 };
+enum { LABEL_MOST = 118, NOTE_MOST = 118, ROW = 18, WIDE_ROW = 22, LINE = 18 };
 
 static void put_bar(struct chart_text *t, const char *classes, double x, double y, double width,
                     double height)
@@ -54,11 +54,16 @@ void pith_chart_bars(struct chart *c, const char *name, const char *title,
     const double row = b->n_series > 1 ? WIDE_ROW : ROW;
     const struct chart_axis x = pith_axis(0, most / one, 5, false);
     const double label = widest(b, false, LABEL_MOST), note = widest(b, true, NOTE_MOST);
-    const struct chart_frame f = {label + 8, b->n_series > 1 ? 24 : 8,
+    const double top = LINE * b->n_lines;
+    const struct chart_frame f = {label + 8, top + (b->n_series > 1 ? 24 : 8),
                                   CHART_WIDTH - label - 8 - (note > 0 ? note + 8 : 14), row * b->n};
     char text[160];
+    for (uint32_t i = 0; i < b->n_lines; i++)
+        pith_put_text(
+            t, 4, 13 + LINE * i, i ? "" : "k",
+            pith_text_fit(b->line[i], (CHART_WIDTH - 8) / (i ? 1 : 1.15), text, sizeof text));
     if (b->n_series > 1)
-        pith_legend_put(t, f.left, 12, classes, b->series, 2);
+        pith_legend_put(t, f.left, top + 12, classes, b->series, 2);
     pith_axes_put(t, &f, &x, b->unit[unit], NULL, NULL);
     for (uint32_t i = 0; i < b->n; i++) {
         const struct chart_bar *bar = &b->bar[i];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "chart.h"
 
-enum { GRAPH_ROW = 18, GRAPH_TOP = 6, LANES_WIDTH = 84, VALUE_WIDTH = 74 };
+enum { GRAPH_ROW = 19, GRAPH_TOP = 6, LANES_WIDTH = 84, VALUE_WIDTH = 78 };
 
 struct layout {
     const struct chart_graph *g;

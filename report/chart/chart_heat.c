@@ -28,7 +28,7 @@ static void put_cell(struct chart_text *t, double x, double y, double side, uint
     pith_put(t, "\"/>");
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, count);
-    if (count && pith_text_width(text) < side - 2 && side >= 15)
+    if (count && pith_text_width(text) < side - 2 && side >= 16)
         pith_put_text(t, x + side / 2, y + side / 2 + 4, heat >= 4 ? "m w" : "m", text);
 }
 

@@ -20,27 +20,23 @@ static void widen(struct range *r, double x, bool log)
 struct plot {
     const struct chart_plot *p;
     struct chart_frame f;
-    struct chart_axis x, y, right;
-    bool has_right;
+    struct chart_axis x, y;
 };
 
 static void find_axes(struct plot *q)
 {
     const struct chart_plot *p = q->p;
-    struct range x = {INFINITY, -INFINITY}, y = x, right = x;
+    struct range x = {INFINITY, -INFINITY}, y = x;
     for (uint32_t s = 0; s < p->n_series; s++)
         for (uint32_t i = 0; i < p->series[s].n; i++) {
             if (isnan(p->series[s].x[i]) || isnan(p->series[s].y[i]))
                 continue;
             widen(&x, p->series[s].x[i], p->log_x);
-            widen(p->series[s].right ? &right : &y, p->series[s].y[i],
-                  p->log_y && !p->series[s].right);
+            widen(&y, p->series[s].y[i], p->log_y);
         }
     widen(&y, p->limit, p->log_y);
-    q->has_right = right.low <= right.high;
     q->x = pith_axis(x.low, x.high, 6, p->log_x);
     q->y = pith_axis(y.low, y.high, 6, p->log_y);
-    q->right = pith_axis(right.low, right.high, 6, false);
 }
 
 static double place_x(const struct plot *q, double x)
@@ -48,9 +44,9 @@ static double place_x(const struct plot *q, double x)
     return q->f.left + q->f.width * pith_axis_at(&q->x, x);
 }
 
-static double place_y(const struct plot *q, double y, bool right)
+static double place_y(const struct plot *q, double y)
 {
-    return q->f.top + q->f.height * (1 - pith_axis_at(right ? &q->right : &q->y, y));
+    return q->f.top + q->f.height * (1 - pith_axis_at(&q->y, y));
 }
 
 static void put_circle(struct chart_text *t, const char *classes, double x, double y, double r)
@@ -75,21 +71,21 @@ static void put_series(struct chart_text *t, const struct plot *q, const struct 
         pith_put(t, begun ? "L" : "M");
         pith_put_number(t, place_x(q, s->x[i]), 1);
         pith_put(t, " ");
-        pith_put_number(t, place_y(q, s->y[i], s->right), 1);
+        pith_put_number(t, place_y(q, s->y[i]), 1);
         begun = true;
     }
     if (begun)
         pith_put(t, "\"/>");
     for (uint32_t i = 0; s->dots && i < s->n; i++)
         if (!isnan(s->x[i]) && !isnan(s->y[i]))
-            put_circle(t, s->classes, place_x(q, s->x[i]), place_y(q, s->y[i], s->right), 3.4);
+            put_circle(t, s->classes, place_x(q, s->x[i]), place_y(q, s->y[i]), 3.4);
 }
 
 static void put_marks(struct chart_text *t, const struct plot *q)
 {
     const struct chart_plot *p = q->p;
     if (!isnan(p->limit)) {
-        const double y = place_y(q, p->limit, false);
+        const double y = place_y(q, p->limit);
         pith_put(t, "<path class=\"limit\" d=\"M");
         pith_put_number(t, q->f.left, 1);
         pith_put(t, " ");
@@ -99,7 +95,7 @@ static void put_marks(struct chart_text *t, const struct plot *q)
         pith_put(t, "\"/>");
     }
     if (!isnan(p->ring_x) && !isnan(p->ring_y))
-        put_circle(t, "ring", place_x(q, p->ring_x), place_y(q, p->ring_y, false), 7);
+        put_circle(t, "ring", place_x(q, p->ring_x), place_y(q, p->ring_y), 7);
 }
 
 /* Rows of names above the frame; returns the height taken. */
@@ -132,18 +128,6 @@ static double put_names(struct chart_text *t, const struct plot *q)
     return y;
 }
 
-static void put_right(struct chart_text *t, const struct plot *q)
-{
-    for (uint32_t i = 0; i < q->right.n; i++) {
-        char text[NUMBER_BYTES];
-        const double v = pith_axis_tick(&q->right, i);
-        pith_plain_number(v, q->right.decimals, text);
-        pith_put_text(t, q->f.left + q->f.width + 5, place_y(q, v, true) + 4, "s", text);
-    }
-    if (q->p->right_name)
-        pith_put_text(t, CHART_WIDTH - 2, q->f.top - 10, "s e", q->p->right_name);
-}
-
 void pith_chart_plot(struct chart *c, const char *name, const char *title,
                      const struct chart_plot *p)
 {
@@ -151,11 +135,8 @@ void pith_chart_plot(struct chart *c, const char *name, const char *title,
     struct plot q = {.p = p};
     find_axes(&q);
     const double names = put_names(&c->svg, &q);
-    q.f = (struct chart_frame){LEFT, names + 28, CHART_WIDTH - LEFT - (q.has_right ? 40 : 14),
-                               PLOT_HEIGHT};
+    q.f = (struct chart_frame){LEFT, names + 28, CHART_WIDTH - LEFT - 14, PLOT_HEIGHT};
     pith_axes_put(&c->svg, &q.f, &q.x, p->x_name, &q.y, p->y_name);
-    if (q.has_right)
-        put_right(&c->svg, &q);
     for (uint32_t s = 0; s < p->n_series; s++)
         put_series(&c->svg, &q, &p->series[s]);
     put_marks(&c->svg, &q);

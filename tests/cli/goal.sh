@@ -65,7 +65,16 @@ got = json.load(open("found.json"))
 wrong = {k: got.get(k) for k, want in {"met": True, "written": "found.pith", "limit": 0.02}.items() if got.get(k) != want}
 if wrong or got["bytes"] != os.path.getsize("found.pith") or not 1 <= got["calls"] <= 10:
     raise SystemExit(f"search: {wrong} {got}")
+files = got["files"]
+chosen = [f["bytes"] for f in files if f["chosen"]]
+if (len(files) != got["calls"] or chosen != [got["bytes"]] or got["labels_resolve"] or got["kl_limit"] != 0.08 or
+        min(f["bytes"] for f in files if f["fits"]) != got["bytes"]):
+    raise SystemExit(f"files of the search: {files}")
 END
+# The report shows them: the KL divergence, for too few labels resolve the limit; the chosen one is ringed.
+expect 0 pith report found.pith --search found.json -o found.html --svg figures
+grep -q 'KL divergence, nats' figures/search-files.svg || complain "no KL divergence"
+[ "$(grep -c 'class="ring"' figures/search-files.svg)" = 1 ] || complain "no ring"
 # The same samples, options and seed give the same bytes.
 expect 0 $search --max-drop 2% -q -o again.pith
 same found.pith again.pith
