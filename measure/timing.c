@@ -82,13 +82,64 @@ static uint64_t page_faults(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)(usage.ru_minflt + usage.ru_majflt);
 }
 
-/* The plan may reuse the input's memory, so it is filled anew, outside of the time. */
 static enum pith_status timed_run(struct pith_engine *e, uint64_t *ns, struct pith_error *err)
 {
-    pith_fill_normal(e->plan, 1);
     const uint64_t start = pith_clock_ns(NULL);
     const enum pith_status st = pith_engine_run(e, err);
     *ns = pith_clock_ns(NULL) - start;
+    return st;
+}
+
+/* A plan may reuse the inputs' memory. Then drawn ones are put back before each run, outside of the
+ * time: drawing them anew takes longer than many a run, and caches cool down meanwhile. */
+enum inputs { KEEP, COMPARE, PUT_BACK };
+
+/* Whether all inputs are as kept; kept NULL: *bytes of them. */
+static bool visit_inputs(struct pith_plan *plan, enum inputs what, uint8_t *kept, size_t *bytes)
+{
+    bool same = true;
+    *bytes = 0;
+    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
+        struct pith_tensor t;
+        if (pith_plan_input(plan, i, &t))
+            continue;
+        const size_t n = (size_t)t.bytes;
+        void *x = pith_plan_input_data(plan, i);
+        if (kept && what == KEEP)
+            memcpy(kept + *bytes, x, n);
+        else if (kept && what == PUT_BACK)
+            memcpy(x, kept + *bytes, n);
+        else if (kept)
+            same = same && memcmp(x, kept + *bytes, n) == 0;
+        *bytes += n;
+    }
+    return same;
+}
+
+/* ns: [MAX_RUNS]; *n of them are set. */
+static enum pith_status repeat(struct pith_engine *e, double seconds, uint8_t *kept, uint64_t *ns,
+                               uint32_t *n, uint64_t *faults, struct pith_error *err)
+{
+    struct pith_plan *plan = pith_engine_plan(e);
+    enum pith_status st = PITH_OK;
+    size_t bytes;
+    bool reused = false;
+    visit_inputs(plan, KEEP, kept, &bytes);
+    for (int i = 0; i < WARM_UPS && !st; i++) {
+        st = timed_run(e, ns, err);
+        reused = reused || !visit_inputs(plan, COMPARE, kept, &bytes);
+        visit_inputs(plan, PUT_BACK, kept, &bytes);
+    }
+    *faults = page_faults();
+    const uint64_t end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
+    for (*n = 0; !st && *n < MAX_RUNS && (*n < MIN_RUNS || pith_clock_ns(NULL) < end); ++*n) {
+        if (reused)
+            visit_inputs(plan, PUT_BACK, kept, &bytes);
+        st = timed_run(e, &ns[*n], err);
+        if (e->layer_ns)
+            keep_fastest(e);
+    }
+    *faults = page_faults() - *faults;
     return st;
 }
 
@@ -97,36 +148,30 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
 {
     if (!e || !timing)
         return PITH_ERR_ARGUMENT;
-    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0, faults = 0;
-    enum pith_status st = PITH_OK;
-    uint32_t n = 0;
-    if (!ns || !layers_ready(e)) {
+    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), faults;
+    uint32_t n;
+    size_t bytes;
+    visit_inputs(pith_engine_plan(e), KEEP, NULL, &bytes);
+    uint8_t *kept = malloc(bytes ? bytes : 1);
+    if (!ns || !kept || !layers_ready(e)) {
         free(ns);
+        free(kept);
         return pith_error_no_memory(err);
     }
     memset(ns, 1, MAX_RUNS * sizeof *ns); /* its pages are no faults of the runs */
-    for (int i = 0; i < WARM_UPS && !st; i++)
-        st = timed_run(e, ns, err);
-    faults = page_faults();
-    end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
-    while (!st && n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
-        st = timed_run(e, &ns[n++], err);
-        if (e->layer_ns)
-            keep_fastest(e);
+    pith_fill_normal(pith_engine_plan(e), 1);
+    enum pith_status st = repeat(e, seconds, kept, ns, &n, &faults, err);
+    if (!st) {
+        qsort(ns, n, sizeof *ns, by_value);
+        *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,
+                                       .ms_min = (double)ns[0] / 1e6,
+                                       .ms_p90 = (double)ns[n * 9 / 10] / 1e6,
+                                       .runs = n,
+                                       .page_faults = faults};
     }
-    faults = page_faults() - faults;
-    if (st) {
-        free(ns);
-        return st;
-    }
-    qsort(ns, n, sizeof *ns, by_value);
-    *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,
-                                   .ms_min = (double)ns[0] / 1e6,
-                                   .ms_p90 = (double)ns[n * 9 / 10] / 1e6,
-                                   .runs = n,
-                                   .page_faults = faults};
     free(ns);
-    return PITH_OK;
+    free(kept);
+    return st;
 }
 
 /* ---- cold ----------------------------------------------------------------------------------- */
@@ -176,6 +221,7 @@ enum pith_status pith_time_cold(struct pith_engine *e, double *ms, struct pith_e
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < COLD_RUNS && !st; i++) {
         pith_in_parallel(&e->opts, threads, sweep_piece, &sweep);
+        pith_fill_normal(pith_engine_plan(e), 1);
         st = timed_run(e, &ns[i], err);
     }
     free(sweep.memory);

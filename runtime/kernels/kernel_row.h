@@ -55,6 +55,7 @@ enum binary_kind {
     BINARY_NOT_EQUAL,
     BINARY_LESS,
     BINARY_LESS_EQUAL,
+    BINARY_POWER,
     BINARY_KINDS
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "op_interface/broadcast.h"
 #include "op_interface/op_range.h"
+#include "op_interface/strided_copy.h"
 
 #define PIECE 4096u /* elements of a long row that one call computes: the unit of threads */
 
@@ -78,15 +79,21 @@ struct broadcast pith_broadcast_plan(const struct shape *a, const struct shape *
     return bc;
 }
 
+/* Elements of an operand before a place of the first n axes. */
+static size_t offset_over(const struct broadcast *bc, uint32_t which, uint32_t n, size_t place)
+{
+    size_t offset = 0;
+    for (uint32_t i = n; i-- > 0;) {
+        offset += place % bc->dim[i] * bc->step[which][i];
+        place /= bc->dim[i];
+    }
+    return offset;
+}
+
 /* Row numbers count all axes but the last, in the order of y. */
 size_t pith_broadcast_offset(const struct broadcast *bc, uint32_t which, size_t row)
 {
-    size_t offset = 0;
-    for (uint32_t i = bc->rank - 1; i-- > 0;) {
-        offset += row % bc->dim[i] * bc->step[which][i];
-        row /= bc->dim[i];
-    }
-    return offset;
+    return offset_over(bc, which, bc->rank - 1, row);
 }
 
 struct broadcast_job {
@@ -96,6 +103,12 @@ struct broadcast_job {
     uint8_t *y;
     size_t bytes[3]; /* of an element of a, b, y */
     size_t row_elems, pieces;
+    struct {                 /* of short rows */
+        uint32_t axis;       /* the first of those within a tile */
+        size_t inner, count; /* elements of a step along it, and steps */
+        size_t tiles;        /* along it */
+        bool dense[2];       /* the operand lies as y does */
+    } tile;
 };
 
 /* Items are pieces of rows, row by row. */
@@ -113,6 +126,94 @@ static void run_pieces(void *arg, size_t begin, size_t end)
     }
 }
 
+/* ---- short rows ----------------------------------------------------------------------------- */
+
+#if defined(__x86_64__) || defined(__aarch64__)
+/* Starting a row takes as long as computing some tens of elements. So as many short rows as make a
+ * tile are computed as one row of y, on copies of operands that do not lie as it does. */
+#define SHORT_ROW 32u
+#define TILE 256u
+#define TILE_BYTES (8u * TILE)
+
+static void set_tile(struct broadcast_job *j)
+{
+    const struct broadcast *bc = j->bc;
+    uint32_t axis = bc->rank - 1;
+    size_t inner = 1;
+    while (axis > 0 && inner * bc->dim[axis] <= TILE)
+        inner *= bc->dim[axis--];
+    j->tile.axis = axis;
+    j->tile.inner = inner;
+    j->tile.count = TILE / inner < bc->dim[axis] ? TILE / inner : bc->dim[axis];
+    j->tile.tiles = (bc->dim[axis] + j->tile.count - 1) / j->tile.count;
+    for (uint32_t k = 0; k < 2; k++) {
+        size_t step = 1;
+        j->tile.dense[k] = true;
+        for (uint32_t i = bc->rank; i-- > axis; step *= bc->dim[i])
+            j->tile.dense[k] = j->tile.dense[k] && bc->step[k][i] == step;
+    }
+}
+
+/* Row of n elements, step 0 or 1. */
+static void copy_row(const uint8_t *from, size_t step, size_t bytes, size_t n, uint8_t *to)
+{
+    if (step)
+        pith_copy_bytes(to, from, n * bytes);
+    else
+        for (size_t i = 0; i < n; i++)
+            pith_copy_bytes(to + i * bytes, from, bytes);
+}
+
+/* n elements of an operand's tile, one after the other. */
+static void copy_tile(const struct broadcast_job *j, uint32_t which, const uint8_t *from, size_t n,
+                      uint8_t *to)
+{
+    const struct broadcast *bc = j->bc;
+    const uint32_t last = bc->rank - 1;
+    const size_t bytes = j->bytes[which];
+    size_t at[PITH_MAX_RANK] = {0};
+    for (size_t done = 0; done < n; done += j->row_elems, to += j->row_elems * bytes) {
+        copy_row(from, bc->step[which][last], bytes, j->row_elems, to);
+        for (uint32_t i = last; i-- > j->tile.axis;) {
+            from += bc->step[which][i] * bytes;
+            if (++at[i] < bc->dim[i])
+                break;
+            from -= bc->dim[i] * bc->step[which][i] * bytes;
+            at[i] = 0;
+        }
+    }
+}
+
+/* Items are tiles. What repeats from tile to tile is copied once. */
+static void run_tiles(void *arg, size_t begin, size_t end)
+{
+    const struct broadcast_job *j = arg;
+    const uint8_t *data[2] = {j->a, j->b};
+    uint64_t copy[2][TILE_BYTES / 8];
+    const uint8_t *copied[2] = {NULL, NULL};
+    size_t n_copied[2] = {0, 0};
+    for (size_t item = begin; item < end; item++) {
+        const size_t outer = item / j->tile.tiles, first = item % j->tile.tiles * j->tile.count;
+        const size_t dim = j->bc->dim[j->tile.axis], left = dim - first;
+        const size_t n = (left < j->tile.count ? left : j->tile.count) * j->tile.inner;
+        const void *operand[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            const size_t at = offset_over(j->bc, k, j->tile.axis, outer);
+            const uint8_t *from =
+                data[k] + (at + first * j->bc->step[k][j->tile.axis]) * j->bytes[k];
+            operand[k] = j->tile.dense[k] ? (const void *)from : copy[k];
+            if (j->tile.dense[k] || (copied[k] == from && n_copied[k] >= n))
+                continue;
+            copy_tile(j, k, from, n, (uint8_t *)copy[k]);
+            copied[k] = from, n_copied[k] = n;
+        }
+        j->row(operand[0], 1, operand[1], 1,
+               j->y + (outer * dim + first) * j->tile.inner * j->bytes[2], n);
+    }
+}
+
+#endif
+
 /* Long rows are cut into pieces, so that one long row feeds several threads, too. */
 void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *env,
                               pith_broadcast_row *row, const void *a, const void *b, void *y,
@@ -122,8 +223,25 @@ void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *e
     for (uint32_t i = 0; i + 1 < bc->rank; i++)
         rows *= bc->dim[i];
     size_t pieces = (row_elems + PIECE - 1) / PIECE;
-    struct broadcast_job job = {bc,        row,   a, b, y, {bytes[0], bytes[1], bytes[2]},
-                                row_elems, pieces};
+    struct broadcast_job job = {.bc = bc,
+                                .row = row,
+                                .a = a,
+                                .b = b,
+                                .y = y,
+                                .bytes = {bytes[0], bytes[1], bytes[2]},
+                                .row_elems = row_elems,
+                                .pieces = pieces};
+#ifdef SHORT_ROW
+    if (rows > 1 && row_elems < SHORT_ROW) {
+        set_tile(&job);
+        size_t outer = 1;
+        for (uint32_t i = 0; i < job.tile.axis; i++)
+            outer *= bc->dim[i];
+        pith_op_range(env, outer * job.tile.tiles, job.tile.count * job.tile.inner, run_tiles,
+                      &job);
+        return;
+    }
+#endif
     pith_op_range(env, rows * pieces, row_elems < PIECE ? row_elems : PIECE, run_pieces, &job);
 }
 

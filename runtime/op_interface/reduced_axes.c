@@ -56,7 +56,7 @@ void pith_reduced_walks(const struct op_args *args, uint32_t axes, struct axis_w
             walk_push(set >> i & 1u ? reduced : kept, s->dim[i], shape_product(s, i + 1, s->rank));
 }
 
-size_t pith_axis_offset(const struct axis_walk *w, size_t index)
+size_t pith_axes_offset(const struct axis_walk *w, size_t index)
 {
     size_t offset = 0;
     for (uint32_t i = w->rank; i-- > 0;) {

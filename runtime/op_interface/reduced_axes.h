@@ -23,7 +23,13 @@ void pith_reduced_walks(const struct op_args *args, uint32_t axes, struct axis_w
                         struct axis_walk *reduced);
 
 /* Elements before place `index` of the walk. */
-size_t pith_axis_offset(const struct axis_walk *w, size_t index);
+size_t pith_axes_offset(const struct axis_walk *w, size_t index);
+
+/* The same; of one axis, as most walks are, without a division. */
+static inline size_t axis_offset(const struct axis_walk *w, size_t index)
+{
+    return w->rank == 1 ? index * w->step[0] : pith_axes_offset(w, index);
+}
 
 /* Takes the contiguous axis off a walk and returns its length; 1 when it has none. */
 size_t pith_walk_pop_row(struct axis_walk *w);

@@ -4,6 +4,40 @@
 #include "op_interface/strided_copy.h"
 #include "op_interface/op_range.h"
 
+/* The 16 bytes from `at` on and the 16 before `end`. */
+static inline void copy_ends(uint8_t *y, const uint8_t *x, size_t at, size_t end)
+{
+    uint64_t a[2], b[2];
+    memcpy(a, x + at, sizeof a), memcpy(b, x + end - sizeof b, sizeof b);
+    memcpy(y + at, a, sizeof a), memcpy(y + end - sizeof b, b, sizeof b);
+}
+
+/* Pieces that overlap. */
+void pith_copy_bytes(void *to, const void *from, size_t n)
+{
+    uint8_t *y = to;
+    const uint8_t *x = from;
+    uint64_t a, b;
+    uint32_t c, d;
+    if (n > 64) {
+        memcpy(to, from, n);
+    } else if (n > 32) {
+        copy_ends(y, x, 0, 32);
+        copy_ends(y, x, n - 32, n);
+    } else if (n >= 16) {
+        copy_ends(y, x, 0, n);
+    } else if (n >= 8) {
+        memcpy(&a, x, 8), memcpy(&b, x + n - 8, 8);
+        memcpy(y, &a, 8), memcpy(y + n - 8, &b, 8);
+    } else if (n >= 4) {
+        memcpy(&c, x, 4), memcpy(&d, x + n - 4, 4);
+        memcpy(y, &c, 4), memcpy(y + n - 4, &d, 4);
+    } else {
+        for (; n > 0; n--)
+            *y++ = *x++;
+    }
+}
+
 /* The destination is dense, so merging depends on the source alone: two axes are one when a step
  * along the outer is as far as the whole inner axis. */
 static struct strided_copy merge_axes(const struct strided_copy *box)
@@ -36,6 +70,7 @@ struct copy_job {
     const uint8_t *src;
     uint8_t *dst;
     uint32_t bytes;
+    uint32_t across; /* axis of the planes that are turned */
 };
 
 /* Elements are moved as unsigned integers of their size; the type behind does not matter. A
@@ -54,21 +89,46 @@ GATHER(uint16_t)
 GATHER(uint32_t)
 GATHER(uint64_t)
 
+#if defined(__SSE2__) || defined(__aarch64__)
+#define FOURS
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+#ifdef __clang__
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (four){__VA_ARGS__})
+#endif
+#endif
+
+/* What lies behind the last element is not read. */
+static void every_second(const uint32_t *src, uint32_t *dst, size_t n)
+{
+    size_t i = 0;
+#ifdef FOURS
+    for (; i + 4 < n; i += 4) {
+        const four *from = (const four *)(src + 2 * i);
+        *(four *)(dst + i) = PICK(from[0], from[1], 0, 2, 4, 6);
+    }
+#endif
+    gather_uint32_t(src + 2 * i, 2, dst + i, 1, n - i);
+}
+
 /* n elements, `step` apart in the source and `apart` in the destination. They have 1, 2, 4 or 8
  * bytes (strided_copy.h). */
 static void copy_row(const void *src, ptrdiff_t step, void *dst, size_t apart, size_t n,
                      uint32_t bytes)
 {
     if (step == 1 && apart == 1)
-        memcpy(dst, src, n * bytes);
+        pith_copy_bytes(dst, src, n * bytes);
     else if (bytes == 1)
         gather_uint8_t(src, step, dst, apart, n);
     else if (bytes == 2)
         gather_uint16_t(src, step, dst, apart, n);
-    else if (bytes == 4)
-        gather_uint32_t(src, step, dst, apart, n);
-    else
+    else if (bytes == 8)
         gather_uint64_t(src, step, dst, apart, n);
+    else if (step == 2 && apart == 1)
+        every_second(src, dst, n);
+    else
+        gather_uint32_t(src, step, dst, apart, n);
 }
 
 /* Which row, axis by axis, and where it begins in the source. */
@@ -130,13 +190,110 @@ static void copy_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* ---- planes that are turned ----------------------------------------------------------------- */
+
+#ifdef FOURS
+/* Where another axis than the last is dense in the source, `across`, both make planes, of which
+ * the source has the rows along `across` and the destination those along the last axis. They are
+ * turned in strips: of the lines of the destination, each written in several passes, as many as the
+ * first-level cache holds. */
+#define STRIP 64u /* elements of `across` */
+
+/* 4 x 4 elements in registers. */
+static inline void turn_four(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_t apart)
+{
+    const four a = *(const four *)src, b = *(const four *)(src + step);
+    const four c = *(const four *)(src + 2 * step), d = *(const four *)(src + 3 * step);
+    const four ab = PICK(a, b, 0, 4, 1, 5), cd = PICK(c, d, 0, 4, 1, 5);
+    const four ab_high = PICK(a, b, 2, 6, 3, 7), cd_high = PICK(c, d, 2, 6, 3, 7);
+    *(four *)dst = PICK(ab, cd, 0, 1, 4, 5);
+    *(four *)(dst + apart) = PICK(ab, cd, 2, 3, 6, 7);
+    *(four *)(dst + 2 * apart) = PICK(ab_high, cd_high, 0, 1, 4, 5);
+    *(four *)(dst + 3 * apart) = PICK(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+/* dst[c * apart + r] = src[r * step + c], r < rows, c < columns: whole fours. */
+static void turn_fours(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_t apart,
+                       size_t rows, size_t columns)
+{
+    for (size_t r = 0; r < rows; r += 4)
+        for (size_t c = 0; c < columns; c += 4)
+            turn_four(src + (ptrdiff_t)r * step + c, step, dst + c * apart + r, apart);
+}
+
+/* The same for elements of any size and numbers of them. */
+static void turn(const uint8_t *src, ptrdiff_t step, uint8_t *dst, size_t apart, size_t rows,
+                 size_t columns, uint32_t bytes)
+{
+    size_t done = 0; /* rows, of whole fours of columns */
+    const size_t fours = columns & ~(size_t)3;
+    if (bytes == 4) {
+        done = rows & ~(size_t)3;
+        turn_fours((const void *)src, step, (void *)dst, apart, done, fours);
+        for (size_t r = 0; fours < columns && r < done; r++)
+            copy_row(src + ((ptrdiff_t)r * step + (ptrdiff_t)fours) * 4, 1,
+                     dst + (fours * apart + r) * 4, apart, columns - fours, bytes);
+    }
+    for (size_t r = done; r < rows; r++)
+        copy_row(src + (ptrdiff_t)r * step * (ptrdiff_t)bytes, 1, dst + r * bytes, apart, columns,
+                 bytes);
+}
+
+/* The axis of step 1; the last one: no plane is turned. */
+static uint32_t dense_axis(const struct strided_copy *box)
+{
+    const uint32_t last = box->rank - 1;
+    uint32_t i = 0;
+    while (i < last && (box->step[i] != 1 || box->step[last] == 1))
+        i++;
+    return i;
+}
+
+/* Items are strips of planes. */
+static void turn_range(void *arg, size_t begin, size_t end)
+{
+    const struct copy_job *j = arg;
+    const struct strided_copy *box = &j->box;
+    const uint32_t last = box->rank - 1;
+    const size_t across = box->dim[j->across], strips = (across + STRIP - 1) / STRIP;
+    for (size_t item = begin; item < end; item++) {
+        const size_t first = item % strips * STRIP;
+        const size_t width = across - first < STRIP ? across - first : STRIP;
+        size_t rest = item / strips, apart = 1, step = box->dim[last], to = 0;
+        ptrdiff_t from = (ptrdiff_t)first;
+        for (uint32_t i = last; i-- > 0; step *= box->dim[i]) {
+            if (i == j->across) {
+                apart = step;
+                continue;
+            }
+            from += (ptrdiff_t)(rest % box->dim[i]) * box->step[i];
+            to += rest % box->dim[i] * step;
+            rest /= box->dim[i];
+        }
+        turn(j->src + from * (ptrdiff_t)j->bytes, box->step[last],
+             j->dst + (to + first * apart) * j->bytes, apart, box->dim[last], width, j->bytes);
+    }
+}
+
+#endif
+
 /* Rows of y are disjoint, so threads may share them in any order. */
 void pith_strided_copy(const struct strided_copy *box, const struct op_env *env,
                        uint32_t elem_bytes, const void *src, void *dst)
 {
-    struct copy_job job = {merge_axes(box), src, dst, elem_bytes};
+    struct copy_job job = {merge_axes(box), src, dst, elem_bytes, 0};
+    const uint32_t last = job.box.rank - 1;
     size_t rows = 1;
-    for (uint32_t i = 0; i + 1 < job.box.rank; i++)
+    for (uint32_t i = 0; i < last; i++)
         rows *= job.box.dim[i];
-    pith_op_range(env, rows, job.box.dim[job.box.rank - 1], copy_range, &job);
+#ifdef FOURS
+    job.across = dense_axis(&job.box);
+    if (job.across != last) {
+        const size_t across = job.box.dim[job.across], strips = (across + STRIP - 1) / STRIP;
+        pith_op_range(env, rows / across * strips,
+                      job.box.dim[last] * (across < STRIP ? across : STRIP), turn_range, &job);
+        return;
+    }
+#endif
+    pith_op_range(env, rows, job.box.dim[last], copy_range, &job);
 }

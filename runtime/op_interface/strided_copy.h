@@ -6,6 +6,9 @@
 
 #include "op_interface/op_exec.h"
 
+/* memcpy for runs that are mostly short. */
+void pith_copy_bytes(void *to, const void *from, size_t n);
+
 /* Element (i0, i1, ...) of the box lies at src + sum(i * src_step), and goes to the dense row-major
  * dst. Steps count elements and may be negative or 0. */
 struct strided_copy {

@@ -7,6 +7,7 @@
  * left to copy. */
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
+#include "op_interface/strided_copy.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
@@ -50,7 +51,7 @@ static void copy_chunks(uint8_t *dst, size_t dst_step, const uint8_t *src, size_
                         size_t chunk_bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        memcpy(dst + i * dst_step, src + i * src_step, chunk_bytes);
+        pith_copy_bytes(dst + i * dst_step, src + i * src_step, chunk_bytes);
 }
 
 /* Bytes of one outer index of a part: its dims from axis on. */

@@ -20,6 +20,7 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "op_interface/strided_copy.h"
 #include "decode/weight_rows.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
@@ -107,14 +108,40 @@ struct gather_job {
     size_t n;           /* indices of one outer item */
 };
 
-/* i / n is the outer place, i % n the index: y is filled from front to back by ranges. */
+#define INDICES 256u /* read at once, for all outer places */
+
+/* n runs of so many bytes, each from its offset. */
+static void pick(uint8_t *y, const uint8_t *x, const size_t *offset, size_t n, size_t bytes)
+{
+    if (bytes == 4)
+        for (size_t k = 0; k < n; k++)
+            memcpy(y + 4 * k, x + offset[k], 4);
+    else
+        for (size_t k = 0; k < n; k++)
+            pith_copy_bytes(y + bytes * k, x + offset[k], bytes);
+}
+
+/* Places [begin, end) of y, outer by outer, i % n the index. The indices of all outer places are
+ * the same. */
 static void axis_range(void *arg, size_t begin, size_t end)
 {
     const struct gather_job *j = arg;
-    uint32_t dim = j->x->shape.dim[j->axis];
-    for (size_t i = begin; i < end; i++) {
-        size_t from = i / j->n * dim + index_at(j->index, i % j->n, dim);
-        memcpy(j->dst + i * j->inner_bytes, j->src + from * j->inner_bytes, j->inner_bytes);
+    const size_t bytes = j->inner_bytes;
+    const uint32_t dim = j->x->shape.dim[j->axis];
+    size_t offset[INDICES];
+    for (size_t first = 0; first < j->n; first += INDICES) {
+        const size_t n = j->n - first < INDICES ? j->n - first : INDICES;
+        for (size_t k = 0; k < n; k++)
+            offset[k] = index_at(j->index, first + k, dim) * bytes;
+        for (size_t outer = begin / j->n; outer * j->n + first < end; outer++) {
+            const size_t at = outer * j->n + first, skip = at < begin ? begin - at : 0;
+            const size_t stop = at + n > end ? end - at : n;
+            const uint8_t *x = j->src + outer * dim * bytes;
+            uint8_t *y = j->dst + (at + skip) * bytes;
+            if (skip >= stop)
+                continue;
+            pick(y, x, offset + skip, stop - skip, bytes);
+        }
     }
 }
 
@@ -138,7 +165,7 @@ static void elements_range(void *arg, size_t begin, size_t end)
         for (size_t k = 0; k < n; k++) {
             size_t from = base + index_at(j->index, row * n + k, x->dim[j->axis]) * axis_step +
                           (j->axis == last ? 0 : k);
-            memcpy(j->dst + (row * n + k) * bytes, j->src + from * bytes, bytes);
+            pith_copy_bytes(j->dst + (row * n + k) * bytes, j->src + from * bytes, bytes);
         }
     }
 }
@@ -155,7 +182,8 @@ static void nd_range(void *arg, size_t begin, size_t end)
             uint32_t dim = x->dim[j->axis + k];
             from = from * dim + index_at(j->index, i * n + k, dim);
         }
-        memcpy(j->dst + i * j->inner_bytes, j->src + from * j->inner_bytes, j->inner_bytes);
+        pith_copy_bytes(j->dst + i * j->inner_bytes, j->src + from * j->inner_bytes,
+                        j->inner_bytes);
     }
 }
 

@@ -185,7 +185,7 @@ static void sum_columns(const struct mean_variance_job *j, const float *x, size_
 {
     for (size_t r = 0; r < j->reduced.count; r++) {
         /* A reduced row ends in one column; otherwise `width` columns advance together. */
-        const float *row = x + pith_axis_offset(&j->reduced, r);
+        const float *row = x + axis_offset(&j->reduced, r);
         if (j->row > 1) {
             acc[0] += squared ? pith_long_sum_square_f32(row, minus[0], j->row)
                               : pith_long_sum_f32(row, j->row);
@@ -205,7 +205,7 @@ static void mean_variance_range(void *arg, size_t begin, size_t end)
     for (size_t item = begin; item < end; item++) {
         size_t outer = item / j->blocks, first = item % j->blocks * COLUMNS;
         size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
-        size_t at = pith_axis_offset(&j->kept, outer) + first;
+        size_t at = axis_offset(&j->kept, outer) + first;
         double sum[COLUMNS] = {0}, square[COLUMNS] = {0};
         float mean[COLUMNS] = {0}, deviation[COLUMNS];
         sum_columns(j, j->x + at, width, mean, false, sum);
@@ -216,7 +216,7 @@ static void mean_variance_range(void *arg, size_t begin, size_t end)
             /* ONNX's function body adds 1e-9 to the deviation, not to the variance. */
             deviation[c] = pith_sqrt_f32((float)(square[c] / n)) + 1e-9f;
         for (size_t r = 0; r < j->reduced.count; r++) {
-            size_t row = at + pith_axis_offset(&j->reduced, r);
+            size_t row = at + axis_offset(&j->reduced, r);
             /* One of the two loops runs: either a row is reduced or columns are. */
             for (size_t i = 0; i < j->row && j->row > 1; i++)
                 j->y[row + i] = (j->x[row + i] - mean[0]) / deviation[0];

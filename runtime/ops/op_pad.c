@@ -10,6 +10,7 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "op_interface/strided_copy.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
@@ -100,17 +101,17 @@ static int64_t source_index(const struct pad_job *j, const struct pad_axis *a, i
     }
 }
 
-/* Input row (all axes but the last) of an output row, or NOWHERE. A row is outside as soon as
- * one of its axes is. */
-static int64_t source_row(const struct pad_job *j, size_t row)
+/* Input place of an output place over the first n axes, or NOWHERE. It is outside as soon as one of
+ * its axes is. */
+static int64_t source_place(const struct pad_job *j, uint32_t n, size_t place)
 {
     int64_t from = 0, stride = 1;
-    for (uint32_t i = j->rank - 1; i-- > 0;) {
+    for (uint32_t i = n; i-- > 0;) {
         const struct pad_axis *a = &j->axis[i];
-        int64_t at = source_index(j, a, (int64_t)(row % (size_t)a->out));
+        int64_t at = source_index(j, a, (int64_t)(place % (size_t)a->out));
         if (at == NOWHERE)
             return NOWHERE;
-        row /= (size_t)a->out;
+        place /= (size_t)a->out;
         from += at * stride;
         stride *= a->in;
     }
@@ -120,13 +121,13 @@ static int64_t source_row(const struct pad_job *j, size_t row)
 static void fill_constant(const struct pad_job *j, uint8_t *y, int64_t n)
 {
     /* All-zero bytes are 0 in every type; a byte's value may be anything (steps on bytes). */
-    if (j->attr[ATTR_PAD_VALUE] == 0 || j->bytes == 1) {
+    if (j->bytes != 4) {
         memset(y, j->attr[ATTR_PAD_VALUE], (size_t)n * j->bytes);
         return;
     }
-    float value = attr_f32(j->attr, ATTR_PAD_VALUE), *to = (float *)(void *)y;
+    uint32_t *to = (uint32_t *)(void *)y;
     for (int64_t i = 0; i < n; i++)
-        to[i] = value;
+        to[i] = (uint32_t)j->attr[ATTR_PAD_VALUE];
 }
 
 /* Outputs [begin, end) of a row, all outside the input. */
@@ -138,8 +139,9 @@ static void fill_border(const struct pad_job *j, const uint8_t *x, uint8_t *y, i
         return;
     }
     for (int64_t o = begin; o < end; o++)
-        memcpy(y + o * (int64_t)j->bytes,
-               x + source_index(j, &j->axis[j->rank - 1], o) * (int64_t)j->bytes, j->bytes);
+        pith_copy_bytes(y + o * (int64_t)j->bytes,
+                        x + source_index(j, &j->axis[j->rank - 1], o) * (int64_t)j->bytes,
+                        j->bytes);
 }
 
 /* Cropped, copied and filled: begin and end are where the input's row starts and stops in y. */
@@ -151,22 +153,32 @@ static void pad_row(const struct pad_job *j, const uint8_t *x, uint8_t *y)
     int64_t begin = pad < 0 ? 0 : pad > n ? n : pad;
     end = end > n ? n : end < begin ? begin : end;
     fill_border(j, x, y, 0, begin);
-    memcpy(y + begin * (int64_t)j->bytes, x + (begin - pad) * (int64_t)j->bytes,
-           (size_t)(end - begin) * j->bytes);
+    pith_copy_bytes(y + begin * (int64_t)j->bytes, x + (begin - pad) * (int64_t)j->bytes,
+                    (size_t)(end - begin) * j->bytes);
     fill_border(j, x, y, end, n);
 }
 
+/* Items are rows. What axes in front of the one before a row come to is found once for all rows of
+ * that one. */
 static void pad_range(void *arg, size_t begin, size_t end)
 {
     const struct pad_job *j = arg;
-    const struct pad_axis *a = &j->axis[j->rank - 1];
-    for (size_t row = begin; row < end; row++) {
-        int64_t from = source_row(j, row);
-        uint8_t *y = j->y + row * (size_t)a->out * j->bytes;
-        if (from == NOWHERE)
-            fill_constant(j, y, a->out);
-        else
-            pad_row(j, j->x + (size_t)from * (size_t)a->in * j->bytes, y);
+    const uint32_t last = j->rank - 1;
+    const struct pad_axis *a = &j->axis[last];
+    const struct pad_axis before = last > 0 ? j->axis[last - 1] : (struct pad_axis){0, 1, 1};
+    const size_t rows = (size_t)before.out, row_bytes = (size_t)a->out * j->bytes;
+    for (size_t row = begin, next; row < end; row = next) {
+        const int64_t base = source_place(j, last > 0 ? last - 1 : 0, row / rows);
+        next = (row / rows + 1) * rows;
+        next = next < end ? next : end;
+        for (int64_t at = (int64_t)(row % rows); row < next; row++, at++) {
+            const int64_t from = base == NOWHERE ? NOWHERE : source_index(j, &before, at);
+            uint8_t *y = j->y + row * row_bytes;
+            if (from == NOWHERE)
+                fill_constant(j, y, a->out);
+            else
+                pad_row(j, j->x + (size_t)((base * before.in + from) * a->in) * j->bytes, y);
+        }
     }
 }
 

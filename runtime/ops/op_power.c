@@ -85,21 +85,29 @@ BROADCAST_ROW(power_real_i32, float, int32_t, float, power_f32_i64)
 BROADCAST_ROW(power_real_i64, float, int64_t, float, power_f32_i64)
 BROADCAST_ROW(power_real_real, float, float, float, pith_power_f32)
 
-/* Squares and cubes, which most exponents are, in loops that become vector code; the same bits.
- * The same, because a product of two or three is rounded as pith_power_f32 rounds it there. */
-static void power_real(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py,
-                       size_t n)
+static inline float square(float x, float two)
 {
-    const float *a = pa, *b = pb;
-    float *y = py;
-    if (a_step && !b_step && *b == 2.0f)
-        for (size_t i = 0; i < n; i++)
-            y[i] = a[i] * a[i];
-    else if (a_step && !b_step && *b == 3.0f)
-        for (size_t i = 0; i < n; i++)
-            y[i] = a[i] * a[i] * a[i];
-    else
-        power_real_real(pa, a_step, pb, b_step, py, n);
+    (void)two;
+    return x * x;
+}
+
+static inline float cube(float x, float three)
+{
+    (void)three;
+    return x * x * x;
+}
+
+BROADCAST_ROW(square_real, float, float, float, square)
+BROADCAST_ROW(cube_real, float, float, float, cube)
+
+/* Squares and cubes, which most exponents are, are products, rounded as pith_power_f32 does. */
+static pith_broadcast_row *row_of_floats(const struct op_env *env, const struct tview *y)
+{
+    const float *exponent = y->data;
+    if (shape_elems(&y->shape) == 1 && (*exponent == 2.0f || *exponent == 3.0f))
+        return *exponent == 2.0f ? square_real : cube_real;
+    const struct elementwise_rows *rows = pith_row_kernels(env->kernels)->elementwise;
+    return rows ? rows->binary[BINARY_POWER] : power_real_real;
 }
 
 /* Place of a type in the table below. */
@@ -111,7 +119,7 @@ static uint32_t power_type(enum pith_type type)
 static void run_power(const struct op_args *args, const struct op_env *env)
 {
     static pith_broadcast_row *const rows[3][3] = {
-        {power_real, power_real_i32, power_real_i64},
+        {NULL, power_real_i32, power_real_i64},
         {power_i32_real, power_i32_i32, power_i32_i64},
         {power_i64_real, power_i64_i32, power_i64_i64},
     };
@@ -119,8 +127,9 @@ static void run_power(const struct op_args *args, const struct op_env *env)
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
     const uint32_t bytes[3] = {pith_type_bytes(a->type), pith_type_bytes(b->type),
                                pith_type_bytes(a->type)};
-    pith_broadcast_run_mixed(&bc, env, rows[power_type(a->type)][power_type(b->type)], a->data,
-                             b->data, args->out[0]->data, bytes);
+    pith_broadcast_row *row = rows[power_type(a->type)][power_type(b->type)];
+    row = row ? row : row_of_floats(env, b);
+    pith_broadcast_run_mixed(&bc, env, row, a->data, b->data, args->out[0]->data, bytes);
 }
 
 const struct op_info pith_op_power = {

@@ -172,7 +172,7 @@ static void join_all(const struct reduce_job *j, int32_t kind, const float *x, s
     for (size_t c = 0; c < width; c++)
         acc[c] = first_value(kind);
     for (size_t r = 0; r < j->reduced.count; r++) {
-        const float *row = x + pith_axis_offset(&j->reduced, r);
+        const float *row = x + axis_offset(&j->reduced, r);
         if (j->row > 1)
             acc[0] = join_row(kind, acc[0], row, j->row, minus[0]);
         else
@@ -197,7 +197,7 @@ static void reduce_f32(const struct reduce_job *j, const float *x, float *y, siz
     if (j->join) {
         memcpy(y, x, width * sizeof *y);
         for (size_t r = 1; r < j->reduced.count; r++)
-            j->join(x + pith_axis_offset(&j->reduced, r), 1, y, 1, y, width);
+            j->join(x + axis_offset(&j->reduced, r), 1, y, 1, y, width);
         return;
     }
     double acc[COLUMNS];
@@ -231,7 +231,7 @@ static void reduce_f32(const struct reduce_job *j, const float *x, float *y, siz
         for (size_t c = 0; c < width; c++) {                                                       \
             T acc = x[c];                                                                          \
             for (size_t r = 0; r < j->reduced.count; r++) {                                        \
-                const T *row = x + c + pith_axis_offset(&j->reduced, r);                           \
+                const T *row = x + c + axis_offset(&j->reduced, r);                           \
                 for (size_t i = r == 0; i < j->row; i++)                                           \
                     acc = join_##T(j->kind, acc, row[i]);                                          \
             }                                                                                      \
@@ -251,7 +251,7 @@ static void reduce_range(void *arg, size_t begin, size_t end)
     for (size_t item = begin; item < end; item++) {
         size_t outer = item / j->blocks, first = item % j->blocks * j->columns;
         size_t width = j->inner - first < j->columns ? j->inner - first : j->columns;
-        size_t from = pith_axis_offset(&j->kept, outer) + first, to = outer * j->inner + first;
+        size_t from = axis_offset(&j->kept, outer) + first, to = outer * j->inner + first;
         if (j->type == PITH_F32)
             reduce_f32(j, (const float *)j->x + from, (float *)j->y + to, width);
         else if (j->type == PITH_I32)

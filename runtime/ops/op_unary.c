@@ -81,9 +81,10 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
 {
     row_f32_fn *of_row = row_of(row, kind);
     number_f32_fn *of_number = number_of(kind);
+    const bool sine = kind == UNARY_SIN || kind == UNARY_COS; /* of which there are rows, too */
     if (of_row)
         of_row(x, y, n);
-    else if (of_number)
+    else if (of_number && !(sine && row->elementwise))
         EACH(of_number(x[i]));
     else if (kind == UNARY_EXP)
         row->exp(x, 0.0f, y, n);

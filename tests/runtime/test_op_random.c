@@ -245,6 +245,89 @@ static void test_transpose_slice(void **state)
     }
 }
 
+/* Elements of each size that Transpose, Slice, Gather and Pad move: axes beyond a strip of planes,
+ * runs of any length, every second element, indices from either end. */
+static void test_moves(void **state)
+{
+    (void)state;
+    static const enum pith_type types[] = {PITH_U8, PITH_I16, PITH_F32, PITH_I64};
+    static const enum pith_op ops[] = {PITH_OP_TRANSPOSE, PITH_OP_SLICE, PITH_OP_GATHER,
+                                       PITH_OP_PAD};
+    for (int round = 0; round < 600; round++) {
+        const enum pith_type type = types[below(4)];
+        const enum pith_op op = ops[round % 4];
+        uint32_t rank = 3, dims[3], axis = below(3), n_index = 1 + below(300);
+        random_dims(dims, rank, round % 5 ? 9 : 21);
+        dims[below(3)] = 1 + below(150);
+        struct one_op t;
+        one_op_open(&t, op, op == PITH_OP_GATHER ? 2 : 1, 1);
+        one_op_in(&t, 0, type, rank, dims, NULL);
+        const size_t n = shape_elems(&t.in[0].shape), bytes = pith_type_bytes(type);
+        uint8_t *x = t.in[0].data = malloc(n * bytes);
+        int64_t *index = malloc(n_index * sizeof *index);
+        assert_true(x && index);
+        for (size_t i = 0; i < n * bytes; i++)
+            x[i] = (uint8_t)(below(255) + 1); /* no element is 0, as a border is */
+        for (uint32_t i = 0; i < n_index; i++)
+            index[i] = (int64_t)below(2 * dims[axis]) - dims[axis];
+        int32_t perm[3] = {0, 1, 2}, start[3], end[3], step[3], pad[6];
+        for (uint32_t i = 0; i < rank; i++) {
+            const uint32_t k = below(3);
+            const int32_t swapped = perm[i];
+            perm[i] = perm[k], perm[k] = swapped;
+            start[i] = (int32_t)below(dims[i]), end[i] = INT32_MAX, step[i] = 1 + (int32_t)below(2);
+            pad[i] = (int32_t)below(4) - (dims[i] > 2), pad[i + 3] = (int32_t)below(4);
+        }
+        if (op == PITH_OP_TRANSPOSE)
+            one_op_list(&t, ATTR_PERM, rank, perm);
+        if (op == PITH_OP_SLICE) {
+            const int32_t axes[3] = {0, 1, 2};
+            one_op_list(&t, ATTR_SLICE_AXES, rank, axes);
+            one_op_list(&t, ATTR_SLICE_STARTS, rank, start);
+            one_op_list(&t, ATTR_SLICE_ENDS, rank, end);
+            one_op_list(&t, ATTR_SLICE_STEPS, rank, step);
+        }
+        one_op_in(&t, 1, PITH_I64, 1, &n_index, index);
+        if (op == PITH_OP_GATHER)
+            t.attr[ATTR_GATHER_AXIS] = (int32_t)axis;
+        if (op == PITH_OP_PAD) {
+            t.attr[ATTR_PAD_MODE] = round / 4 % 2 ? 0 : 2; /* a border of 0, of the edge */
+            one_op_list(&t, ATTR_PAD_BEGIN, rank, pad);
+            one_op_list(&t, ATTR_PAD_END, rank, pad + 3);
+        }
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, round & 1);
+        const uint8_t zero[8] = {0}, *y = t.out[0].data;
+        for (size_t i = 0; i < shape_elems(&t.out[0].shape); i++) {
+            uint32_t at[8], from[8];
+            bool inside = true;
+            unravel(&t.out[0].shape, i, at);
+            for (uint32_t k = 0; k < rank; k++) {
+                int64_t place = at[k];
+                if (op == PITH_OP_SLICE)
+                    place = start[k] + place * step[k];
+                if (op == PITH_OP_GATHER && k == axis)
+                    place = index[at[k]] < 0 ? index[at[k]] + dims[k] : index[at[k]];
+                if (op == PITH_OP_PAD) {
+                    place -= pad[k];
+                    const int64_t edge = place < 0 ? 0 : (int64_t)dims[k] - 1;
+                    const bool out = place < 0 || place >= dims[k];
+                    inside = inside && (!out || t.attr[ATTR_PAD_MODE]);
+                    place = out ? edge : place;
+                }
+                from[op == PITH_OP_TRANSPOSE ? (uint32_t)perm[k] : k] = (uint32_t)place;
+            }
+            const uint8_t *want =
+                inside ? x + ravel_repeat(&t.in[0].shape, from, rank) * bytes : zero;
+            if (memcmp(y + i * bytes, want, bytes) != 0)
+                fail_msg("operator %d, seed %u, round %d, element %zu", (int)op, SEED, round, i);
+        }
+        free(x);
+        free(index);
+        one_op_close(&t);
+    }
+}
+
 static void test_reduce_mean(void **state)
 {
     (void)state;
@@ -420,9 +503,10 @@ static void test_reduce_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcast),     cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_pools),         cmocka_unit_test(test_transpose_slice),
-        cmocka_unit_test(test_reduce_mean),   cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_where_and_max), cmocka_unit_test(test_reduce_kinds)};
+        cmocka_unit_test(test_broadcast),   cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_pools),       cmocka_unit_test(test_transpose_slice),
+        cmocka_unit_test(test_moves),       cmocka_unit_test(test_reduce_mean),
+        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_where_and_max),
+        cmocka_unit_test(test_reduce_kinds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,14 +105,14 @@ static void backward_mean_variance(struct grad_node *n)
         return;
     pith_reduced_walks(n->run, ATTR_AXES, &kept, &walk);
     for (size_t k = 0; k < kept.count; k++) {
-        size_t base = pith_axis_offset(&kept, k);
+        size_t base = axis_offset(&kept, k);
         const float *x = (const float *)n->in[0]->data + base, *dy = n->out[0]->grad + base;
         const float *y = (const float *)n->out[0]->data + base;
         double count = (double)walk.count, mean = 0, variance = 0, sum = 0, product = 0;
         for (size_t i = 0; i < walk.count; i++)
-            mean += (double)x[pith_axis_offset(&walk, i)] / count;
+            mean += (double)x[axis_offset(&walk, i)] / count;
         for (size_t i = 0; i < walk.count; i++) {
-            size_t at = pith_axis_offset(&walk, i);
+            size_t at = axis_offset(&walk, i);
             double d = (double)x[at] - mean;
             variance += d * d / count;
             sum += (double)dy[at] / count;
@@ -120,7 +120,7 @@ static void backward_mean_variance(struct grad_node *n)
         }
         double inverse = 1.0 / (sqrt(variance) + 1e-9);
         for (size_t i = 0; i < walk.count; i++) {
-            size_t at = pith_axis_offset(&walk, i);
+            size_t at = axis_offset(&walk, i);
             double d = (double)dy[at] - sum - (double)y[at] * product;
             n->in[0]->grad[base + at] += (float)(d * inverse);
         }

@@ -42,7 +42,7 @@ static float slope_of(int32_t kind, float x, float y, double count)
 static void to_extreme(const struct reduced *r)
 {
     for (size_t i = 0; i < r->walk->count; i++) {
-        size_t at = pith_axis_offset(r->walk, i);
+        size_t at = axis_offset(r->walk, i);
         if (r->x[at] == r->y) {
             r->dx[at] += r->dy;
             return;
@@ -56,8 +56,8 @@ static void to_factors(const struct reduced *r)
     for (size_t i = 0; i < r->walk->count; i++) {
         double others = 1.0;
         for (size_t k = 0; k < r->walk->count; k++)
-            others *= k == i ? 1.0 : (double)r->x[pith_axis_offset(r->walk, k)];
-        r->dx[pith_axis_offset(r->walk, i)] += r->dy * (float)others;
+            others *= k == i ? 1.0 : (double)r->x[axis_offset(r->walk, k)];
+        r->dx[axis_offset(r->walk, i)] += r->dy * (float)others;
     }
 }
 
@@ -69,7 +69,7 @@ static void backward_kind(struct grad_node *n, int32_t kind, uint32_t axes)
         return;
     pith_reduced_walks(n->run, axes, &kept, &walk);
     for (size_t i = 0; i < kept.count; i++) {
-        size_t at = pith_axis_offset(&kept, i);
+        size_t at = axis_offset(&kept, i);
         r.x = (const float *)n->in[0]->data + at;
         r.dx = n->in[0]->grad + at;
         r.y = ((const float *)n->out[0]->data)[i];
@@ -80,7 +80,7 @@ static void backward_kind(struct grad_node *n, int32_t kind, uint32_t axes)
             to_factors(&r);
         else
             for (size_t k = 0; k < walk.count; k++) {
-                size_t to = pith_axis_offset(&walk, k);
+                size_t to = axis_offset(&walk, k);
                 r.dx[to] += r.dy * slope_of(kind, r.x[to], r.y, (double)walk.count);
             }
     }

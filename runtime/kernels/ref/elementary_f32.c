@@ -5,11 +5,10 @@
  * bits of 2/pi that matter for x's exponent (Payne and Hanek), then Taylor's series in double; the
  * one rounding to float is all that is lost.
  * Rows have no jumps, so compilers make vector code of them. */
+#include "kernels/ref/double_f32.h"
 #include "kernels/ref/elementary_f32.h"
 #include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/math_f32.h"
-
-#define QUIET_NAN f32_from_bits(0x7fc00000u)
 
 /* ---- sin, cos ---------------------------------------------------------------------------- */
 
@@ -53,46 +52,20 @@ static double reduce_large(float x, uint32_t *quadrant)
     return r;
 }
 
-/* 6755399441055744 is 1.5 * 2^52: adding it rounds to an integer. */
-static double reduce(float x, uint32_t *quadrant)
-{
-    if (magnitude_of(x) >= 1048576.0f)
-        return reduce_large(x, quadrant);
-    const double round = 6755399441055744.0; /* 1.5 * 2^52 */
-    double n = ((double)x * 0.63661977236758134308 + round) - round;
-    *quadrant = (uint32_t)(int32_t)n;
-    /* The first part of pi/2 has 33 bits: its product with n <= 2^20 is exact. */
-    return ((double)x - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11;
-}
-
-/* Quadrants 1 and 3 take the cosine's series, 2 and 3 the sign. */
 static float sine(float x, uint32_t quarter_turns)
 {
-    if (!(magnitude_of(x) < f32_from_bits(0x7f800000u)))
+    if (magnitude_of(x) < LARGE_ANGLE)
+        return sine_f32(x, quarter_turns);
+    if (!(magnitude_of(x) < INFINITE))
         return QUIET_NAN;
     uint32_t quadrant;
-    double r = reduce(x, &quadrant), z = r * r, p;
-    quadrant += quarter_turns;
-    if (quadrant & 1u) {
-        p = z * (1.0 / 479001600) - 1.0 / 3628800;
-        p = p * z + 1.0 / 40320;
-        p = p * z - 1.0 / 720;
-        p = p * z + 1.0 / 24;
-        p = p * z - 0.5;
-        p = p * z + 1.0;
-    } else {
-        p = z * (-1.0 / 39916800) + 1.0 / 362880;
-        p = p * z - 1.0 / 5040;
-        p = p * z + 1.0 / 120;
-        p = p * z - 1.0 / 6;
-        p = p * z * r + r;
-    }
-    return (float)(quadrant & 2u ? -p : p);
+    const double r = reduce_large(x, &quadrant);
+    return sine_of(r, quadrant + quarter_turns);
 }
 
 float pith_sin_f32(float x)
 {
-    return x == 0.0f ? x : sine(x, 0);
+    return sine(x, 0);
 }
 
 float pith_cos_f32(float x)
@@ -119,32 +92,18 @@ float pith_atan_f32(float x)
     return x < 0.0f ? -y : x == 0.0f ? x : y;
 }
 
-/* exp(y log x) in double, after the cases that C defines apart. */
-/* ---- power ------------------------------------------------------------------------------- */
-
-/* 0: not whole, 1: odd, 2: even. From 2^24 on all floats are even. */
-static uint32_t parity_of(float y)
-{
-    float a = magnitude_of(y);
-    if (a >= 16777216.0f)
-        return 2;
-    uint32_t whole = (uint32_t)a;
-    return (float)whole != a ? 0 : whole & 1u ? 1 : 2;
-}
-
 float pith_power_f32(float x, float y)
 {
     if (y == 2.0f)
         return x * x;
-    if (y == 3.0f)
-        return x * x * x;
-    if (y != y)
-        return x == 1.0f ? x : y;
-    uint32_t parity = f32_bits(x) >> 31 && x == x ? parity_of(y) : 2;
-    if (parity == 0 && x != 0.0f && magnitude_of(x) != f32_from_bits(0x7f800000u))
+    return power_f32(x, y);
+}
+
+float pith_pow_f32(float x, float y)
+{
+    if (x < 0.0f && y != 0.0f)
         return QUIET_NAN;
-    float p = pith_pow_f32(magnitude_of(x), y);
-    return parity == 1 ? -p : p;
+    return pith_power_f32(x == 0.0f ? 0.0f : x, y);
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */

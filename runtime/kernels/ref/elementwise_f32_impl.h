@@ -2,13 +2,15 @@
 /* elementwise_f32_impl.h - template of struct elementwise_rows (kernel_row.h). Parameter:
  * ROW(name), the name with the level's suffix. */
 #include "kernels/kernel_row.h"
+#include "kernels/ref/double_f32.h"
+#include "kernels/ref/elementary_f32.h"
 #include "kernels/ref/elementwise_f32.h"
 
 #define LANES 16u
 
 /* A fixed operand becomes a row of LANES equal elements that is read again: one loop serves every
  * broadcast. The local result lets y be an operand. */
-#define BINARY(name, T, value)                                                                     \
+#define BINARY_ROW(name, T, value, last)                                                           \
     static void name##_row(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py, \
                            size_t n)                                                               \
     {                                                                                              \
@@ -24,8 +26,10 @@
                 v[i] = (T)(value);                                                                 \
             memcpy(y, v, sizeof v);                                                                \
         }                                                                                          \
-        EACH((T)(value));                                                                          \
+        EACH((T)(last));                                                                           \
     }
+
+#define BINARY(name, T, value) BINARY_ROW(name, T, value, value)
 
 BINARY(add, float, a[i] + b[i])
 BINARY(sub, float, a[i] - b[i])
@@ -38,6 +42,8 @@ BINARY(equal, uint8_t, a[i] == b[i])
 BINARY(not_equal, uint8_t, a[i] != b[i])
 BINARY(less, uint8_t, a[i] < b[i])
 BINARY(less_equal, uint8_t, a[i] <= b[i])
+/* One copy of the scalar code. */
+BINARY_ROW(power, float, power_f32(a[i], b[i]), pith_power_f32(a[i], b[i]))
 
 /* Loops of known length are vector code and nothing else. What is left of a row is copied out and
  * back. */
@@ -62,21 +68,47 @@ static void act_row(enum act_kind act, float a, float b, const float *x, float *
     }
 }
 
+/* sin and cos of BLOCK numbers. */
+static void sine_block(uint64_t quarter_turns, const float *x, float *y)
+{
+    uint32_t large = 0;
+    for (size_t i = 0; i < BLOCK; i++)
+        large |= !(magnitude_of(x[i]) < LARGE_ANGLE);
+    if (large) {
+        for (size_t i = 0; i < BLOCK; i++)
+            y[i] = quarter_turns ? pith_cos_f32(x[i]) : pith_sin_f32(x[i]);
+        return;
+    }
+    float v[BLOCK];
+#pragma GCC unroll 1
+    for (size_t i = 0; i < BLOCK; i++)
+        v[i] = sine_f32(x[i], quarter_turns);
+    memcpy(y, v, sizeof v);
+}
+
+static void unary_block(int32_t kind, float alpha, float gamma, const float *x, float *y)
+{
+    if (kind == UNARY_SIN || kind == UNARY_COS)
+        sine_block(kind == UNARY_COS, x, y);
+    else
+        unary_rows(kind, alpha, gamma, x, y, BLOCK);
+}
+
 static void unary_row(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t rest)
 {
     for (; rest >= BLOCK; rest -= BLOCK, x += BLOCK, y += BLOCK)
-        unary_rows(kind, alpha, gamma, x, y, BLOCK);
+        unary_block(kind, alpha, gamma, x, y);
     if (rest > 0) {
         float last[BLOCK] = {0};
         memcpy(last, x, rest * sizeof *last);
-        unary_rows(kind, alpha, gamma, last, last, BLOCK);
+        unary_block(kind, alpha, gamma, last, last);
         memcpy(y, last, rest * sizeof *last);
     }
 }
 
 const struct elementwise_rows ROW(pith_elementwise_f32) = {
     {add_row, sub_row, mul_row, div_row, prelu_row, min_row, max_row, equal_row, not_equal_row,
-     less_row, less_equal_row},
+     less_row, less_equal_row, power_row},
     act_row,
     unary_row,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (kernel_row.h). Parameter: ROW(name), the name
- * with the level's suffix; OWN_GROUPS: exp_lanes, sigmoid_blocks, gelu_blocks, fold_sum and
- * softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
+ * with the level's suffix; OWN_GROUPS: exp_lanes, exp_blocks, sigmoid_blocks, gelu_blocks,
+ * where_lanes, fold_sum and softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler's target is, and x and y may
@@ -63,20 +63,6 @@ static inline void exp_lanes(float v[LANES])
         v[i] = exp_falling_f32(v[i]);
 }
 
-/* times x where p is not 0 */
-BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
-BLOCKS(gelu, gelu_f32(x[i]))
-
-/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
-static float fold_sum(float lane[LANES])
-{
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t k = 0; k < half; k++)
-            lane[k] += lane[k + half];
-    return lane[0];
-}
-#endif
-
 static void exp_blocks(const float *x, float p, float *y, size_t blocks)
 {
     for (; blocks > 0; blocks--, x += LANES, y += LANES) {
@@ -87,6 +73,31 @@ static void exp_blocks(const float *x, float p, float *y, size_t blocks)
         memcpy(y, v, sizeof v);
     }
 }
+
+/* times x where p is not 0 */
+BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
+BLOCKS(gelu, gelu_f32(x[i]))
+
+/* y = c ? a : b */
+static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32_t *b, uint32_t *y)
+{
+    uint32_t v[LANES];
+    for (size_t k = 0; k < LANES; k++) {
+        uint32_t mask = 0u - (uint32_t)(c[k] != 0);
+        v[k] = (a[k] & mask) | (b[k] & ~mask);
+    }
+    memcpy(y, v, sizeof v);
+}
+
+/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
+static float fold_sum(float lane[LANES])
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0];
+}
+#endif
 
 BLOCKS(tanh, tanh_f32(x[i]))
 BLOCKS(erf, erf_f32(x[i]))
@@ -295,7 +306,7 @@ void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
 void ROW(pith_where_row_b32)(const uint8_t *c, const uint32_t *a, size_t a_step, const uint32_t *b,
                              size_t b_step, uint32_t *y, size_t n)
 {
-    uint32_t fixed_a[LANES], fixed_b[LANES], v[LANES];
+    uint32_t fixed_a[LANES], fixed_b[LANES];
     for (size_t k = 0; k < LANES; k++) {
         fixed_a[k] = *a;
         fixed_b[k] = *b;
@@ -303,11 +314,7 @@ void ROW(pith_where_row_b32)(const uint8_t *c, const uint32_t *a, size_t a_step,
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         const uint32_t *from_a = a_step ? a + i : fixed_a, *from_b = b_step ? b + i : fixed_b;
-        for (size_t k = 0; k < LANES; k++) {
-            uint32_t mask = 0u - (uint32_t)(c[i + k] != 0);
-            v[k] = (from_a[k] & mask) | (from_b[k] & ~mask);
-        }
-        memcpy(y + i, v, sizeof v);
+        where_lanes(c + i, from_a, from_b, y + i);
     }
     for (; i < n; i++)
         y[i] = c[i] ? a[i * a_step] : b[i * b_step];

@@ -25,7 +25,7 @@ static inline __m512 all_of(float f)
 }
 
 /* v = exp(v), none above 89. */
-static inline __attribute__((always_inline)) void exp_group(__m512 *v, const size_t n)
+static inline __attribute__((always_inline)) void exp_vectors(__m512 *v, const size_t n)
 {
     static const float steps[] = {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
                                   1.6666665459e-1f, 5.0000001201e-1f};
@@ -55,8 +55,18 @@ static inline __attribute__((always_inline)) void exp_group(__m512 *v, const siz
 static inline void exp_lanes(float v[LANES])
 {
     __m512 e = _mm512_loadu_ps(v);
-    exp_group(&e, 1);
+    exp_vectors(&e, 1);
     _mm512_storeu_ps(v, e);
+}
+
+/* y = exp(x - p) of n vectors; beyond 89 it is infinite anyway, and a NaN stays one. */
+static inline __attribute__((always_inline)) void exp_group(const float *x, float p, float *y,
+                                                            const size_t n)
+{
+    __m512 v[GROUP];
+    EACH_VECTOR v[i] = _mm512_min_ps(all_of(89.0f), _mm512_loadu_ps(x + LANES * i) - p);
+    exp_vectors(v, n);
+    EACH_VECTOR _mm512_storeu_ps(y + LANES * i, v[i]);
 }
 
 /* y = sigmoid(x) of n vectors; x sigmoid(x) where p is not 0. exp(-|x|) never overflows: below 0 it
@@ -69,7 +79,7 @@ static inline __attribute__((always_inline)) void sigmoid_group(const float *x, 
     __m512 v[GROUP], e[GROUP], d[GROUP];
     EACH_VECTOR v[i] = _mm512_loadu_ps(x + LANES * i);
     EACH_VECTOR e[i] = _mm512_or_ps(v[i], all_of(-0.0f));
-    exp_group(e, n);
+    exp_vectors(e, n);
     EACH_VECTOR d[i] = 1.0f + e[i];
     EACH_VECTOR e[i] =
         _mm512_mask_mov_ps(all_of(1.0f), _mm512_cmp_ps_mask(v[i], all_of(0.0f), _CMP_LT_OQ), e[i]);
@@ -97,7 +107,7 @@ static inline __attribute__((always_inline)) void gelu_group(const float *x, flo
         EACH_VECTOR q[i] = q[i] + steps[s];
     }
     EACH_VECTOR q[i] = q[i] * t[i];
-    exp_group(q, n);
+    exp_vectors(q, n);
     EACH_VECTOR q[i] = 1.0f - q[i];
     EACH_VECTOR q[i] = _mm512_or_ps(q[i], _mm512_and_ps(v[i], all_of(-0.0f)));
     EACH_VECTOR q[i] = 1.0f + q[i];
@@ -116,8 +126,18 @@ static inline __attribute__((always_inline)) void gelu_group(const float *x, flo
             name##_group(x, p, y, 1);                                                              \
     }
 
+IN_GROUPS(exp)
 IN_GROUPS(sigmoid)
 IN_GROUPS(gelu)
+
+/* y = c ? a : b */
+static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32_t *b, uint32_t *y)
+{
+    const __m128i bytes = _mm_loadu_si128((const void *)c);
+    const __m512i v = _mm512_loadu_si512(b);
+    _mm512_storeu_si512(
+        y, _mm512_mask_loadu_epi32(v, _mm_test_epi8_mask(bytes, bytes), (const void *)a));
+}
 
 /* As in sum_f32.c: lane k with lane k + 8, then k + 4, k + 2, k + 1. */
 static inline float fold_sum(const float *lane)
@@ -144,7 +164,7 @@ columns_group(float *x, size_t ld, size_t rows, __mmask16 last, float *inverse, 
     }
     for (size_t r = 0; r < rows; r++, x += ld) {
         EACH_VECTOR v[i] = _mm512_maskz_loadu_ps(there[i], x + LANES * i) - max[i];
-        exp_group(v, n);
+        exp_vectors(v, n);
         EACH_VECTOR sum[i] = sum[i] + v[i];
         EACH_VECTOR _mm512_mask_storeu_ps(x + LANES * i, there[i], v[i]);
     }
