@@ -121,8 +121,14 @@ struct conv_f32_job {
     struct dense_act act;
 };
 
-/* `planes` output channels of a depthwise convolution (g->c == 1), KW <= DEPTHWISE_MAX_KW. */
-#define DEPTHWISE_MAX_KW 16u
+#define DENSE_MAX_NR 64u
+#define DENSE_PANEL_ALIGN 16u
+
+/* `planes` output channels of a depthwise convolution (g->c == 1) that depthwise_fits(): a copy of
+ * what lies under a row of outputs, a vector of them at least, fits DEPTHWISE_FLOATS. */
+#define DEPTHWISE_MAX_TAPS 512u
+#define DEPTHWISE_FLOATS 8192u
+#define DEPTHWISE_SUMS (DEPTHWISE_FLOATS / 2)
 struct depthwise_f32_job {
     const struct conv_geom *g;
     const float *x;        /* [planes][H, W], or one plane for all when x_step is 0 */
@@ -135,6 +141,16 @@ struct depthwise_f32_job {
     uint32_t planes;
     struct dense_act act;
 };
+
+static inline bool depthwise_fits(const struct conv_geom *g)
+{
+    const uint64_t row = (uint64_t)(g->kw - 1) * g->dil_w / g->stride_w + DENSE_PANEL_ALIGN;
+    const uint64_t rows = (uint64_t)(g->kh - 1) * g->dil_h / g->stride_h + 1;
+    const uint64_t phases = (uint64_t)g->stride_h * g->stride_w;
+    return (uint64_t)g->kh * g->kw <= DEPTHWISE_MAX_TAPS && row <= DEPTHWISE_SUMS / 2 &&
+           rows <= DEPTHWISE_FLOATS && phases <= DEPTHWISE_FLOATS &&
+           phases * (rows * row + DENSE_PANEL_ALIGN) <= DEPTHWISE_FLOATS;
+}
 
 /* y[r] = act(w[r] . x + bias[r] + residual[r]), r < rows. */
 struct gemv_f32_job {
@@ -149,8 +165,9 @@ struct gemv_f32_job {
 };
 
 /* Maximum of each window of `planes` planes; taps outside the image and NaNs count for nothing, a
- * window without any tap gives -inf. KW <= DEPTHWISE_MAX_KW, planes as small as depthwise_f32's.
+ * window without any tap gives -inf. KW <= COLUMN_MAX_KW.
  * Bit-equal at every level but for the sign of zeros. */
+#define COLUMN_MAX_KW 16u
 struct max_pool_f32_job {
     const struct conv_geom *g; /* c, o: not used */
     const float *x;            /* [planes][H, W] */
@@ -250,9 +267,6 @@ struct dense_kernels {
 #else
 #define IF_DENSE_TILES(...)
 #endif
-
-#define DENSE_MAX_NR 64u
-#define DENSE_PANEL_ALIGN 16u
 
 /* features: as pith_kernels_fill. */
 void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features);

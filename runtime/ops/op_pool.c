@@ -404,7 +404,7 @@ static bool max_pool_kernel(const struct op_env *env, const struct pool_axis axe
 {
     const int64_t limit = 1 << 13; /* per axis, so that the kernel's 32-bit positions suffice */
     for (int i = 0; i < 2; i++)
-        if (axes[i].in > limit || axes[i].out > limit || axes[i].kernel > DEPTHWISE_MAX_KW ||
+        if (axes[i].in > limit || axes[i].out > limit || axes[i].kernel > COLUMN_MAX_KW ||
             axes[i].dilation > limit || axes[i].stride > limit)
             return false;
     return env->kernels && env->kernels->dense.max_pool_f32 && axes[1].stride <= 2;

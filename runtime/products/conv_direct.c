@@ -40,7 +40,7 @@ static bool depthwise_supports(const struct op_args *args, const struct op_env *
 {
     const struct conv *v = args->lowered;
     (void)env;
-    return !v->more && v->g.c == 1 && v->g.kw <= DEPTHWISE_MAX_KW && pith_conv_is_small(v) &&
+    return !v->more && v->g.c == 1 && depthwise_fits(&v->g) && pith_conv_is_small(v) &&
            (v->groups > 1 || v->g.o <= DEPTHWISE_MAX_O);
 }
 
@@ -71,11 +71,11 @@ static void depthwise_body(void *arg, uint32_t i)
     for (uint64_t u = conv_chunk(r, i), end = conv_chunk(r, i + 1), next; u < end; u = next) {
         /* planes in one call share an image and, where a group has several outputs, their input */
         size_t o = (size_t)(u % channels);
-        next = v->g.o > 1 ? u + 1 : u + channels - o;
+        next = u + (v->g.o > 1 ? v->g.o - o % v->g.o : channels - o);
         next = next < end ? next : end;
         struct depthwise_f32_job job = {.g = &v->g,
                                         .x = r->x + u / v->g.o * r->x_group,
-                                        .x_step = r->x_group,
+                                        .x_step = v->g.o > 1 ? 0 : r->x_group,
                                         .w = r->w + o * v->k,
                                         .y = y + u * v->pixels,
                                         .y_step = v->pixels,

@@ -9,11 +9,10 @@
 #define ENTRY(name) &name,
 static const struct conv_kernel *const kernels[] = {CONV_KERNELS(ENTRY)};
 
-/* A plane of one column is a row to every kernel: their vectors lie along rows. Windows that are
- * too long for a row of depthwise_f32 stay upright. */
+/* A plane of one column is a row to every kernel: their vectors lie along rows. */
 static void lay_down(struct conv_geom *g)
 {
-    if (g->w != 1 || g->ow != 1 || g->kw != 1 || g->pad_left != 0 || g->kh > DEPTHWISE_MAX_KW)
+    if (g->w != 1 || g->ow != 1 || g->kw != 1 || g->pad_left != 0)
         return;
     g->w = g->h, g->ow = g->oh, g->kw = g->kh;
     g->stride_w = g->stride_h, g->dil_w = g->dil_h, g->pad_left = g->pad_top;

@@ -418,6 +418,22 @@ static void depthwise_level(const struct dense_kernels *d)
         g.oh = (h + 2 * pad - 3) / 2, g.ow = (w + 2 * pad - 3) / 2;
         check_depthwise(d, g, i);
     }
+    /* long, strided and dilated windows, rows of several bands, padding longer than a row */
+    for (uint32_t i = 0, n = 0; n < 300; i++) {
+        struct conv_geom g = {.c = 1, .o = 1, .w = pick(1, i % 10 ? 120 : 6000)};
+        g.h = i % 2 ? 1 : pick(1, 60);
+        g.kh = g.h > 1 ? pick(1, 9) : 1, g.kw = pick(1, i % 3 ? 9 : 60);
+        g.stride_h = pick(1, 4), g.stride_w = pick(1, 5);
+        g.dil_h = pick(1, i % 5 ? 3 : 20), g.dil_w = pick(1, i % 5 ? 3 : 20);
+        const uint32_t reach_h = (g.kh - 1) * g.dil_h + 1, reach_w = (g.kw - 1) * g.dil_w + 1;
+        g.pad_top = pick(0, reach_h - 1), g.pad_left = pick(0, reach_w - 1);
+        const uint32_t high = g.h + g.pad_top + pick(0, reach_h - 1);
+        const uint32_t wide = g.w + g.pad_left + pick(0, reach_w - 1);
+        if (high < reach_h || wide < reach_w || !depthwise_fits(&g))
+            continue;
+        g.oh = (high - reach_h) / g.stride_h + 1, g.ow = (wide - reach_w) / g.stride_w + 1;
+        check_depthwise(d, g, n++);
+    }
 }
 
 static void test_depthwise(void **state)

@@ -6,12 +6,13 @@
  *
  * 3 x 3 kernels of stride 1 and 2 and 5 x 5 ones of stride 2, the ones networks are full of, load
  * each input row once and keep the sums of the outputs that the row belongs to in registers. All
- * others take four output rows at a time and load anew for each tap.
+ * others run on a copy (depthwise_window_impl.h).
  *
  * A depthwise convolution multiplies each loaded float KH * KW times at most, so loads decide
  * and not multiply-adds: hence rows in registers. An element's sum begins with the bias and adds
  * taps in ascending order in either way of running; taps outside of the image add 0 * w or
  * nothing. */
+#include "kernels/ref/depthwise_window_impl.h"
 #include "kernels/ref/simd_act.h"
 #include "kernels/ref/simd_column.h"
 
@@ -23,22 +24,6 @@ static inline bool flat_run(const struct depthwise_f32_job *job, const struct cl
     return false;
 }
 #endif
-
-/* Four independent chains hide the latency of a multiply-add. */
-#define ROWS 4
-
-/* With a stride of 2 even elements of two vectors; other strides gather. */
-static inline __attribute__((always_inline)) vec
-tap_load(const struct column *col, const float *row, uint32_t kx, const enum reach reach)
-{
-    const float *p = row + col->offset[kx];
-    if (reach == REACH_ONE)
-        return vec_load_some(p, col->mask[kx]);
-    if (reach == REACH_TWO)
-        return vec_even(vec_load_some(p, col->mask[kx]),
-                        vec_load_some(p + LANES, col->mask_hi[kx]));
-    return vec_gather(p, col->step, col->mask[kx]);
-}
 
 /* One plane of the job. Weights are read once a plane and column. */
 struct plane {
@@ -60,33 +45,6 @@ finish(const struct plane *p, const struct column *col, const struct clamp *clam
         vec_store(p->y + at, v);
     else
         vec_store_some(p->y + at, col->out, v);
-}
-
-/* Output rows oy .. min(oy + ROWS, OH) - 1, any kernel. Row outside, tap inside, so the same
- * tap's offset serves four rows. */
-static inline __attribute__((always_inline)) void rows_run(const struct plane *p,
-                                                           const struct column *col,
-                                                           const struct clamp *clamp, uint32_t oy,
-                                                           const enum reach reach)
-{
-    const struct conv_geom *g = p->g;
-    vec acc[ROWS];
-#pragma GCC unroll 4
-    for (int r = 0; r < ROWS; r++)
-        acc[r] = vec_set1(p->bias);
-    for (uint32_t ky = 0; ky < g->kh; ky++)
-#pragma GCC unroll 4
-        for (uint32_t r = 0; r < ROWS; r++) {
-            /* rows above the image wrap round to large numbers */
-            uint32_t iy = (oy + r) * g->stride_h + ky * g->dil_h - g->pad_top;
-            const float *row = p->x + (size_t)iy * g->w, *w = p->w + ky * g->kw;
-            for (uint32_t kx = 0; iy < g->h && kx < g->kw; kx++)
-                acc[r] = vec_fma(vec_set1(w[kx]), tap_load(col, row, kx, reach), acc[r]);
-        }
-#pragma GCC unroll 4
-    for (uint32_t r = 0; r < ROWS; r++)
-        if (oy + r < g->oh)
-            finish(p, col, clamp, oy + r, acc[r]);
 }
 
 /* Masked loads take an operation of the ports that multiply; most columns need none. */
@@ -195,7 +153,8 @@ row5_load(const struct plane *p, const struct column *col, uint32_t iy)
         r.v[k] = vec_even(lo, hi);
         r.v[k + 1] = vec_odd(lo, hi);
     }
-    r.v[4] = tap_load(col, x, 4, REACH_TWO);
+    x += col->offset[4];
+    r.v[4] = vec_even(vec_load_some(x, col->mask[4]), vec_load_some(x + LANES, col->mask_hi[4]));
     return r;
 }
 
@@ -240,28 +199,27 @@ column5_run(const struct plane *p, const struct column *col, const struct clamp 
     }
 }
 
-/* The compiler makes an instance for each reach. */
-static inline __attribute__((always_inline)) void column_run(const struct plane *p,
-                                                             const struct column *col,
-                                                             const struct clamp *clamp,
-                                                             const enum reach reach)
+/* Whether one of the functions above takes the job. */
+static inline bool columns_fit(const struct conv_geom *g)
 {
-    const struct conv_geom *g = p->g;
-    if (reach != REACH_ANY && g->kh == 3 && g->kw == 3 && g->dil_h == 1 && g->dil_w == 1 &&
-        g->stride_h == g->stride_w) {
-        if (col->inside)
-            column3_run(p, col, clamp, reach, true);
-        else
-            column3_run(p, col, clamp, reach, false);
-        return;
-    }
-    if (reach == REACH_TWO && g->kh == 5 && g->kw == 5 && g->dil_h == 1 && g->dil_w == 1 &&
-        g->stride_h == 2) {
+    const bool square = g->kh == g->kw && g->stride_h == g->stride_w;
+    return square && g->dil_h == 1 && g->dil_w == 1 &&
+           ((g->kh == 3 && g->stride_h <= 2) || (g->kh == 5 && g->stride_h == 2));
+}
+
+static inline __attribute__((always_inline)) void
+column_run(const struct plane *p, const struct column *col, const struct clamp *clamp)
+{
+    if (p->g->kh == 5)
         column5_run(p, col, clamp);
-        return;
-    }
-    for (uint32_t oy = 0; oy < g->oh; oy += ROWS)
-        rows_run(p, col, clamp, oy, reach);
+    else if (p->g->stride_w == 1 && col->inside)
+        column3_run(p, col, clamp, REACH_ONE, true);
+    else if (p->g->stride_w == 1)
+        column3_run(p, col, clamp, REACH_ONE, false);
+    else if (col->inside)
+        column3_run(p, col, clamp, REACH_TWO, true);
+    else
+        column3_run(p, col, clamp, REACH_TWO, false);
 }
 
 /* Columns from ox on, as many as `cols` holds, of all planes. Masks are made once for all
@@ -282,14 +240,8 @@ static void columns_run(const struct depthwise_f32_job *job, const struct clamp 
                           .y = job->y + i * job->y_step,
                           .bias = job->bias ? job->bias[i] : 0.0f,
                           .residual = job->residual ? job->residual + i * job->y_step : NULL};
-        for (uint32_t c = 0; c < n; c++) {
-            if (g->stride_w == 1)
-                column_run(&p, &cols[c], clamp, REACH_ONE);
-            else if (g->stride_w == 2)
-                column_run(&p, &cols[c], clamp, REACH_TWO);
-            else
-                column_run(&p, &cols[c], clamp, REACH_ANY);
-        }
+        for (uint32_t c = 0; c < n; c++)
+            column_run(&p, &cols[c], clamp);
     }
 }
 
@@ -297,7 +249,10 @@ void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
 {
     const struct conv_geom *g = job->g;
     const struct clamp clamp = clamp_of(&job->act);
-    if (!flat_run(job, &clamp))
+    const bool done = flat_run(job, &clamp);
+    if (!done && !columns_fit(g))
+        windows_run(job, &clamp);
+    else if (!done)
         for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES)
             columns_run(job, &clamp, ox);
     if (clamp.second_pass)

@@ -10,18 +10,17 @@
 /* Masks of eight columns are 4 KB at most, on the stack. */
 #define COLUMNS 8 /* made at once, for all planes */
 
-enum reach { REACH_ONE, REACH_TWO, REACH_ANY }; /* the stride in x: 1, 2, other */
+enum reach { REACH_ONE, REACH_TWO }; /* the stride in x */
 
 /* One column of lanes under each kx: where lane 0 reads and which lanes lie inside. mask_hi: for
  * stride 2, elements of the second vector. */
 struct column {
-    ptrdiff_t offset[DEPTHWISE_MAX_KW];
-    vmask mask[DEPTHWISE_MAX_KW], mask_hi[DEPTHWISE_MAX_KW];
-    vint step; /* REACH_ANY: lane * stride */
+    ptrdiff_t offset[COLUMN_MAX_KW];
+    vmask mask[COLUMN_MAX_KW], mask_hi[COLUMN_MAX_KW];
     size_t ox;
     vmask out;
     bool whole;  /* all lanes of out */
-    bool inside; /* strides 1 and 2: all of mask and mask_hi; with 2 all but lane 0 of tap 0, */
+    bool inside; /* all of mask and mask_hi; with stride 2 all but lane 0 of tap 0, */
     bool edge;   /* which is outside */
 };
 
@@ -38,22 +37,12 @@ static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
     int32_t first = (int32_t)(ox * g->stride_w) - (int32_t)g->pad_left;
     int32_t last = first + (int32_t)((g->kw - 1) * g->dil_w) + LANES;
     col->edge = first < 0;
-    col->inside = stride == 1   ? first >= 0 && last <= w
-                  : stride == 2 ? first >= -1 && last + LANES - 1 <= w
-                                : false;
-    for (int i = 0; i < LANES; i++)
-        col->step[i] = i * stride;
+    col->inside = stride == 1 ? first >= 0 && last <= w : first >= -1 && last + LANES - 1 <= w;
     for (uint32_t kx = 0; kx < g->kw; kx++) {
         int32_t x0 = (int32_t)(ox * g->stride_w + kx * g->dil_w) - (int32_t)g->pad_left;
         col->offset[kx] = x0;
-        /* Strides above 2 gather, and must not gather behind the image. */
-        if (stride <= 2) {
-            col->mask[kx] = vmask_range(-x0, w - x0);
-            col->mask_hi[kx] = vmask_range(-x0 - LANES, w - x0 - LANES);
-        } else {
-            vint x = col->step + x0;
-            col->mask[kx] = vmask_of((x >= 0) & (x < w) & (col->step < n * stride));
-        }
+        col->mask[kx] = vmask_range(-x0, w - x0);
+        col->mask_hi[kx] = vmask_range(-x0 - LANES, w - x0 - LANES);
     }
     __asm__ volatile("" : : "r"(col) : "memory");
 }

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* depthwise_window_impl.h - windows of any size, stride and dilation of depthwise_f32.
+ *
+ * What lies under a band of output rows is copied, its padding as zeros and parted by the strides:
+ * pixels that are a stride apart lie side by side. The pixels under a tap then follow each other as
+ * the outputs do, at a distance that is the same for all: no lane is masked and no row tested, and
+ * any vectors of outputs are summed side by side. Where rows are narrow, all rows are one, with
+ * lanes between them that belong to no output. */
+#ifndef DEPTHWISE_WINDOW_IMPL_H
+#define DEPTHWISE_WINDOW_IMPL_H
+
+#include "kernels/ref/simd_act.h"
+
+#define SIDE_BY_SIDE 8 /* vectors, to hide the latency of a multiply-add */
+
+struct bands {
+    const struct conv_geom *g;
+    uint32_t rows, columns; /* outputs of a band, at most */
+    size_t pitch;           /* floats from a row of a phase to the next */
+    size_t phase;           /* floats from a phase to the next: stride_h x stride_w of them */
+    uint32_t across;        /* vectors of a row; 0: all rows are one */
+    uint32_t offset[DEPTHWISE_MAX_TAPS]; /* of what lies under a tap */
+};
+
+static inline uint32_t smaller_of(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* depthwise_fits() leaves room for a row of a vector. Bands are of like numbers of rows. */
+static void bands_set(struct bands *b, const struct conv_geom *g)
+{
+    const uint32_t reach_h = (g->kh - 1) * g->dil_h / g->stride_h;
+    const uint32_t reach_w = (g->kw - 1) * g->dil_w / g->stride_w;
+    const uint32_t room = DEPTHWISE_FLOATS / (g->stride_h * g->stride_w) - LANES;
+    const uint32_t sums = DEPTHWISE_SUMS - SIDE_BY_SIDE * LANES;
+    b->g = g;
+    b->columns = smaller_of(g->ow, smaller_of(room / (1 + reach_h), sums) - reach_w);
+    if (b->columns < g->ow)
+        b->columns = b->columns / LANES * LANES;
+    b->pitch = b->columns + reach_w;
+    b->rows = smaller_of(g->oh, smaller_of(room / b->pitch - reach_h, sums / b->pitch));
+    b->rows = (g->oh - 1) / ((g->oh - 1) / b->rows + 1) + 1;
+    b->phase = (b->rows + reach_h) * b->pitch + LANES;
+    b->across = (b->columns + LANES - 1) / LANES;
+    if (b->across * b->rows > (b->rows * b->pitch + LANES - 1) / LANES)
+        b->across = 0;
+    for (uint32_t k = 0; k < g->kh * g->kw; k++) {
+        const uint32_t y = k / g->kw * g->dil_h, x = k % g->kw * g->dil_w;
+        b->offset[k] = (uint32_t)((y % g->stride_h * g->stride_w + x % g->stride_w) * b->phase +
+                                  y / g->stride_h * b->pitch + x / g->stride_w);
+    }
+}
+
+#define MASKS 16 /* of vectors of a row that are made once for all rows */
+
+/* Rows of input from pixel `first` on. */
+struct input_row {
+    int first;
+    vmask inside[MASKS];
+};
+
+static void input_row_set(struct input_row *r, const struct conv_geom *g, uint32_t ox)
+{
+    r->first = (int)(ox * g->stride_w) - (int)g->pad_left;
+    for (int m = 0; m < MASKS; m++)
+        r->inside[m] = vmask_range(-r->first - m * LANES, (int)g->w - r->first - m * LANES);
+}
+
+/* Vector m of a row of w pixels, of which those outside are zeros. */
+static inline vec pixels(const struct input_row *r, const float *x, int m, int w)
+{
+    const int at = r->first + m * LANES;
+    if (m < MASKS)
+        return vec_load_some(x + at, r->inside[m]);
+    return at >= 0 && at + LANES <= w ? vec_load(x + at)
+                                      : vec_load_some(x + at, vmask_range(-at, w - at));
+}
+
+/* A row of input into its row of each phase. x NULL: above or below. What is written past the end
+ * belongs to the next row or follows the last. */
+static void row_copy(const struct bands *b, const struct input_row *r, const float *x, float *to)
+{
+    const int w = (int)b->g->w, stride = (int)b->g->stride_w;
+    const int n = (int)((b->pitch + LANES - 1) / LANES);
+    if (!x) {
+        for (int i = 0; i < stride; i++)
+            for (int m = 0; m < n; m++)
+                vec_store(to + (size_t)i * b->phase + m * LANES, vec_zero());
+    } else if (stride == 1) {
+        for (int m = 0; m < n; m++)
+            vec_store(to + m * LANES, pixels(r, x, m, w));
+    } else if (stride == 2) {
+        for (int m = 0; m < n; m++) {
+            const vec low = pixels(r, x, 2 * m, w), high = pixels(r, x, 2 * m + 1, w);
+            vec_store(to + m * LANES, vec_even(low, high));
+            vec_store(to + b->phase + m * LANES, vec_odd(low, high));
+        }
+    } else {
+        for (int i = 0; i < stride; i++, to += b->phase)
+            for (int j = 0, at = r->first + i; j < (int)b->pitch; j++, at += stride)
+                to[j] = at >= 0 && at < w ? x[at] : 0.0f;
+    }
+}
+
+/* The input under output rows from oy on. */
+static void band_copy(const struct bands *b, const struct input_row *row, const float *x,
+                      uint32_t oy, uint32_t rows, float *to)
+{
+    const struct conv_geom *g = b->g;
+    const uint32_t n = rows + (g->kh - 1) * g->dil_h / g->stride_h;
+    for (uint32_t phase = 0; phase < g->stride_h; phase++, to += b->phase * g->stride_w)
+        for (uint32_t r = 0; r < n; r++) {
+            /* rows above the image wrap round to large numbers */
+            const uint32_t iy = (oy + r) * g->stride_h + phase - g->pad_top;
+            row_copy(b, row, iy < g->h ? x + (size_t)iy * g->w : NULL, to + r * b->pitch);
+        }
+}
+
+/* Sums of n vectors of outputs, at `at` in `in` and in `sums`. */
+static inline __attribute__((always_inline)) void sum_vectors(const struct bands *b,
+                                                              const float *in, const float *w,
+                                                              float bias, const size_t *at,
+                                                              float *sums, const int n)
+{
+    const uint32_t taps = b->g->kh * b->g->kw;
+    vec acc[SIDE_BY_SIDE];
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++)
+        acc[i] = vec_set1(bias);
+    for (uint32_t k = 0; k < taps; k++) {
+        const float *x = in + b->offset[k];
+        const vec weight = vec_set1(w[k]);
+#pragma GCC unroll 8
+        for (int i = 0; i < n; i++)
+            acc[i] = vec_fma(weight, vec_load(x + at[i]), acc[i]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++)
+        vec_store(sums + at[i], acc[i]);
+}
+
+/* Vectors are written in ascending order: what is past the end of a row belongs to the next. */
+static void band_sum(const struct bands *b, const float *in, const float *w, float bias,
+                     uint32_t rows, float *sums)
+{
+    const size_t all = (rows - 1) * b->pitch + b->columns;
+    uint32_t left = b->across ? b->across * rows : (uint32_t)((all + LANES - 1) / LANES);
+    size_t at[SIDE_BY_SIDE], next = 0;
+    for (uint32_t x = 0, n; left > 0; left -= n) {
+        n = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        for (uint32_t i = 0; i < n; i++, next += LANES) {
+            if (b->across && x++ == b->across) {
+                next += b->pitch - (size_t)b->across * LANES;
+                x = 1;
+            }
+            at[i] = next;
+        }
+        if (n == 8)
+            sum_vectors(b, in, w, bias, at, sums, 8);
+        else if (n == 4)
+            sum_vectors(b, in, w, bias, at, sums, 4);
+        else if (n == 2)
+            sum_vectors(b, in, w, bias, at, sums, 2);
+        else
+            sum_vectors(b, in, w, bias, at, sums, 1);
+    }
+}
+
+/* After the last tap: the residual, then the clamp. */
+static void row_finish(const float *sums, const float *residual, const struct clamp *clamp,
+                       uint32_t n, float *y)
+{
+    for (uint32_t x = 0; x < n; x += LANES) {
+        vec v = vec_load(sums + x);
+        if (x + LANES <= n) {
+            v = residual ? vec_add(v, vec_load(residual + x)) : v;
+            vec_store(y + x, clamp_apply(clamp, v));
+        } else {
+            const vmask m = vmask_range(0, (int)(n - x));
+            v = residual ? vec_add(v, vec_load_some(residual + x, m)) : v;
+            vec_store_some(y + x, m, clamp_apply(clamp, v));
+        }
+    }
+}
+
+/* Planes of one input share its copy. */
+static void windows_run(const struct depthwise_f32_job *job, const struct clamp *clamp)
+{
+    const struct conv_geom *g = job->g;
+    float in[DEPTHWISE_FLOATS], sums[DEPTHWISE_SUMS];
+    struct bands b;
+    bands_set(&b, g);
+    for (uint32_t ox = 0; ox < g->ow; ox += b.columns) {
+        struct input_row row;
+        input_row_set(&row, g, ox);
+        for (uint32_t oy = 0; oy < g->oh; oy += b.rows)
+            for (size_t i = 0; i < job->planes; i++) {
+                const uint32_t rows = smaller_of(g->oh - oy, b.rows);
+                if (i == 0 || job->x_step)
+                    band_copy(&b, &row, job->x + i * job->x_step, oy, rows, in);
+                band_sum(&b, in, job->w + i * g->kh * g->kw, job->bias ? job->bias[i] : 0.0f, rows,
+                         sums);
+                for (uint32_t r = 0; r < rows; r++) {
+                    const size_t at = i * job->y_step + (size_t)(oy + r) * g->ow + ox;
+                    row_finish(sums + r * b.pitch, job->residual ? job->residual + at : NULL, clamp,
+                               smaller_of(g->ow - ox, b.columns), job->y + at);
+                }
+            }
+    }
+}
+
+#endif
