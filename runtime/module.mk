@@ -22,7 +22,7 @@ LIBS_host := -lpthread
 CFLAGS_runtime := -ftree-vectorize -fno-asynchronous-unwind-tables -DPITH_BUILD_CPU=0xffffffffu
 
 # Decoders and kernels are built for speed, all else for size, but these: their own loops run over elements.
-FAST_runtime := conv_coded conv_rows integer_conv integer_pack op_activation op_batch_norm op_binary \
+FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_activation op_batch_norm op_binary \
     op_cast op_conv_transpose op_normalize op_pool op_quantize \
     op_recurrent op_reduce op_reduce_mean op_softmax op_unary op_where product_kernel product_rows \
     recurrent_product strided_copy

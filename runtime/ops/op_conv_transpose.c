@@ -5,7 +5,8 @@
  *
  *     y[n, o, i * stride + k * dilation - pad_begin] += x[n, c, i] * w[c, o, k]
  *
- * For one image and group that is a product of matrices, then a sum of what overlaps:
+ * A constant weight of few phases runs as convolutions (products/conv_phases.h). Elsewhere, for one
+ * image and group, it is a product of matrices, then a sum of what overlaps:
  *
  *     col[O * taps, pixels] = w^T [O * taps, C] * x [C, pixels]
  *
@@ -19,6 +20,7 @@
  * overlaps is formed by one thread for each output plane, so no two add to one element. */
 #include "kernels/kernels.h"
 #include "ops/op_list.h"
+#include "products/conv_phases.h"
 #include "op_interface/shape_rule.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"
@@ -187,6 +189,8 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
     *need = (struct op_need){.kernel = "conv-transpose-f32"};
     if (!mul_ok(shape_elems(&args->in[0]->shape), j.o * j.taps, &need->macs))
         need->macs = UINT64_MAX;
+    if (pith_conv_phases_fit(args, env))
+        return pith_conv_phases_need(args, env, need);
     if (j.dense->mr == 0)
         return direct_need(args, need);
     /* Each product is checked, because taps and channels come from the file: 63 bits would not
@@ -218,6 +222,8 @@ static enum pith_status prepare_conv_transpose(const struct op_args *args, const
     struct up_job j = job_of(args, env);
     if (!args->weight)
         return PITH_OK;
+    if (pith_conv_phases_fit(args, env))
+        return pith_conv_phases_prepare(args, env);
     if (j.dense->mr == 0)
         return args->prep ? pith_weight_cut_f32(env, args->weight, args->prep, env->scratch)
                           : PITH_OK;
@@ -382,6 +388,10 @@ static void direct_task(void *arg, uint32_t i)
 static void run_conv_transpose(const struct op_args *args, const struct op_env *env)
 {
     struct up_job j = job_of(args, env);
+    if (pith_conv_phases_fit(args, env)) {
+        pith_conv_phases_run(args, env);
+        return;
+    }
     j.x = args->in[0]->data;
     /* prepare() ran where the weight is constant; otherwise a unit packs its rows at each run. */
     j.packed = j.dense->mr && args->weight ? args->prep : NULL;

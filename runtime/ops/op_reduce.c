@@ -231,7 +231,7 @@ static void reduce_f32(const struct reduce_job *j, const float *x, float *y, siz
         for (size_t c = 0; c < width; c++) {                                                       \
             T acc = x[c];                                                                          \
             for (size_t r = 0; r < j->reduced.count; r++) {                                        \
-                const T *row = x + c + axis_offset(&j->reduced, r);                           \
+                const T *row = x + c + axis_offset(&j->reduced, r);                                \
                 for (size_t i = r == 0; i < j->row; i++)                                           \
                     acc = join_##T(j->kind, acc, row[i]);                                          \
             }                                                                                      \

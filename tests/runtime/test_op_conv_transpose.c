@@ -105,9 +105,11 @@ static void test_random(void **state)
         struct up_case k = {.n = pick(1, 2), .axes = pick(1, 4), .group = pick(1, 2)};
         k.c = pick(1, 6);
         k.o = pick(1, k.axes < 3 ? 40 : 5);
+        if (i % 4 == 0) /* depthwise */
+            k.c = k.o = 1, k.group = pick(1, 9);
         for (uint32_t a = 0; a < k.axes; a++) {
             k.in[a] = pick(1, k.axes < 3 ? 12 : 4), k.kernel[a] = pick(1, 3);
-            k.stride[a] = pick(1, 3), k.dil[a] = pick(1, 2), k.extra[a] = pick(0, 1);
+            k.stride[a] = pick(1, i % 5 ? 3 : 5), k.dil[a] = pick(1, 3), k.extra[a] = pick(0, 1);
         }
         for (uint32_t a = 0; a < 2 * k.axes; a++)
             k.pad[a] = pick(0, 2);
