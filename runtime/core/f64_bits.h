@@ -9,14 +9,14 @@
 static inline double f64_from_bits(uint64_t bits)
 {
     double d;
-    memcpy(&d, &bits, sizeof d);
+    __builtin_memcpy(&d, &bits, sizeof d);
     return d;
 }
 
 static inline uint64_t f64_bits(double d)
 {
     uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
+    __builtin_memcpy(&bits, &d, sizeof bits);
     return bits;
 }
 

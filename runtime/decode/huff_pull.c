@@ -112,14 +112,14 @@ void pith_huff_pull_table(const struct huff_pull *p, const int8_t *byte, uint16_
     uint32_t code = 0, at = 0, n_sub = 0;
     for (uint32_t l = 1; l <= p->max_len; l++)
         for (uint32_t i = 0; i < p->count[l]; i++, code = next_code(code, l)) {
-            const uint16_t entry = (uint16_t)((uint8_t)byte[p->symbol[at++]] << 8 | l);
+            const uint16_t entry = (uint16_t)(l << 8 | (uint8_t)byte[p->symbol[at++]]);
             if (l <= HUFF_PULL_BITS) {
                 for (uint32_t k = code; k < ENTRIES; k += 1u << l)
                     entries[k] = entry;
                 continue;
             }
             if (code >> HUFF_PULL_BITS == 0) /* the first of these 9 bits */
-                entries[code] = (uint16_t)(n_sub++ << 4);
+                entries[code] = (uint16_t)n_sub++;
             for (uint32_t k = code >> HUFF_PULL_BITS; k < SUB_ENTRIES;
                  k += 1u << (l - HUFF_PULL_BITS))
                 entries[ENTRIES + (n_sub - 1) * SUB_ENTRIES + k] = entry;
@@ -129,29 +129,48 @@ void pith_huff_pull_table(const struct huff_pull *p, const int8_t *byte, uint16_
 static inline uint32_t entry_of(const uint16_t *entries, uint32_t bits)
 {
     const uint32_t e = entries[bits & (ENTRIES - 1)];
-    if (__builtin_expect((e & 15) != 0, 1))
+    if (__builtin_expect(e >> 8 != 0, 1))
         return e;
-    return entries[ENTRIES + (e >> 1) + (bits >> HUFF_PULL_BITS & (SUB_ENTRIES - 1))];
+    return entries[ENTRIES + e * SUB_ENTRIES + (bits >> HUFF_PULL_BITS & (SUB_ENTRIES - 1))];
 }
 
-/* A word holds two codes at least. */
-uint32_t pith_huff_pull_bytes(struct huff_pull *p, const uint16_t *entries, int8_t *dst, uint32_t n)
+/* Two at a time while words lie inside: a word holds two codes at least. So many pairs are safe
+ * whatever their codes that the inner loop does not test for the end of bits. */
+static uint32_t pull_pairs(struct huff_pull *p, const uint16_t *entries, int8_t *dst, uint32_t n)
 {
     const uint8_t *in = p->bits.bytes;
     const int32_t last = (int32_t)p->bits.end - 32; /* of a sub-stream: < 2^24 */
-    uint32_t at = (uint32_t)p->bits.pos;
-    int8_t *to = dst, *const end = dst + ((n < p->left ? n : p->left) & ~1u);
-    for (; to < end && (int32_t)at <= last; to += 2) {
-        const uint32_t bits = load_le32(in + at / 8) >> at % 8;
-        const uint32_t a = entry_of(entries, bits);
-        to[0] = (int8_t)(a >> 8);
-        const uint32_t b = entry_of(entries, bits >> (a & 15));
-        to[1] = (int8_t)(b >> 8);
-        at += (a & 15) + (b & 15);
+    uint32_t at = (uint32_t)p->bits.pos, left = n / 2;
+    while (left > 0 && (int32_t)at <= last) {
+        const uint32_t safe = (uint32_t)(last - (int32_t)at) / (2 * HUFF_MAX_LEN) + 1;
+        const uint32_t pairs = safe < left ? safe : left;
+        for (const int8_t *end = dst + 2 * (size_t)pairs; dst != end; dst += 2) {
+            const uint32_t bits = load_le32(in + at / 8) >> at % 8;
+            const uint32_t a = entry_of(entries, bits);
+            dst[0] = (int8_t)a;
+            const uint32_t b = entry_of(entries, bits >> (a >> 8));
+            dst[1] = (int8_t)b;
+            at += (a >> 8) + (b >> 8);
+        }
+        left -= pairs;
     }
     p->bits.pos = at;
-    p->left -= (uint32_t)(to - dst);
-    return (uint32_t)(to - dst);
+    return (n / 2 - left) * 2;
+}
+
+uint32_t pith_huff_pull_bytes(struct huff_pull *p, const uint16_t *entries, int8_t *dst, uint32_t n)
+{
+    n = n < p->left ? n : p->left;
+    uint32_t done = pull_pairs(p, entries, dst, n);
+    for (; done < n; done++) {
+        const uint32_t e = entry_of(entries, br_peek(&p->bits));
+        br_skip(&p->bits, e >> 8);
+        if (p->bits.bad) /* the next pith_huff_pull says so, too */
+            break;
+        dst[done] = (int8_t)e;
+    }
+    p->left -= done;
+    return done;
 }
 
 bool pith_huff_pull_ended(const struct huff_pull *p)

@@ -35,15 +35,15 @@ bool pith_huff_pull(struct huff_pull *p, uint8_t *symbol);
  * itself. false: there is none, or the one before did not end as it must. */
 bool pith_huff_pull_sub(struct huff_pull *p);
 
-/* A table for pith_huff_pull_bytes, of two levels. Entry: a symbol's byte << 8 | bits of its code;
- * by the first 9 bits of longer codes: number of a table of their further bits << 4. At most 1,536
- * entries, as each further table has two codes or more. p: open, of several symbols. */
+/* A table for pith_huff_pull_bytes, of two levels. Entry: bits of a code << 8 | its symbol's byte;
+ * by the first 9 bits of longer codes: number of a table of their further bits, < 128. At most
+ * 1,536 entries, as each further table has two codes or more. p: open, of several symbols. */
 #define HUFF_PULL_BITS 9u
 uint32_t pith_huff_pull_table_entries(const struct huff_lengths *lengths);
 void pith_huff_pull_table(const struct huff_pull *p, const int8_t *byte, uint16_t *entries);
 
-/* The bytes of at most n symbols, as far as they are in the sub-stream at hand and not at its end.
- * Returns how many. */
+/* The bytes of at most n symbols, as far as they are in the sub-stream at hand. Returns how many.
+ */
 uint32_t pith_huff_pull_bytes(struct huff_pull *p, const uint16_t *entries, int8_t *dst,
                               uint32_t n);
 

@@ -24,7 +24,7 @@
 #define ALIGN 8u
 #define NO_ELEMENT UINT64_MAX
 #define FEWEST_BY_TABLE 1024u /* else the table is more than what it saves */
-#define CHECKED_AT_ONCE 64u
+#define CHECKED_AT_ONCE 256u
 
 /* Coded gaps or patterns. The extra bits of a sub-stream stand behind all its codes: a second
  * pull walks through those first. Two pulls over one stream cost its decoding twice, and no

@@ -278,15 +278,15 @@ static struct block block_of(void *mem, size_t bytes)
 
 /* What planning takes beside the graph, for each of its parts. Steps come when nodes are fused, and
  * step_need where node_plan was. */
-#define WORK_PER_VALUE                                                                             \
-    (sizeof(struct value_plan) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
+#define WORK_PER_VALUE (sizeof(struct value_plan) + sizeof(void *))
+#define WORK_PER_PLACED                                                                            \
+    (sizeof(struct place_item) + 2 * sizeof(uint32_t)) /* of values: no weight */
 #define WORK_PER_NODE                                                                              \
     (sizeof(struct node_plan) + sizeof(struct step) + sizeof(struct step_need) +                   \
      sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(struct table_op) + WORK_PADDING)
 #define WORK_PADDING 32u /* four tables of a step, each aligned to 8 */
 #define WORK_PER_COMPUTING                                                                         \
-    ((INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand) +       \
-     OP_LOWERED_MAX)
+    ((INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand))
 #define WORK_PER_WEIGHTED (3 * sizeof(struct extra_view))
 /* A value and its grid, or a state of a loop; in a table a DequantizeLinear and its constants. */
 #define WORK_PER_INPUT                                                                             \
@@ -328,8 +328,10 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
     uint32_t lanes = opts.batch == 1 || !PLAN_SEGMENTS ? 0 : opts.threads > 1 ? opts.threads : 1;
     uint64_t all = sizeof(struct pith_plan) + (size_t)5 * PLAN_ALIGN, tables = c.kept_bytes, more;
     bool ok = add_all(c.n_values, WORK_PER_VALUE, &tables) &&
+              add_all(c.n_values - c.n_weights, WORK_PER_PLACED, &tables) &&
               add_all(c.n_nodes, WORK_PER_NODE, &tables) &&
               add_all(c.n_computing, WORK_PER_COMPUTING, &tables) &&
+              add_all(c.n_lowered, OP_LOWERED_MAX, &tables) &&
               add_all(c.n_weighted, WORK_PER_WEIGHTED, &tables) &&
               add_all(c.n_refs, WORK_PER_INPUT, &tables) &&
               add_all(c.n_kept, WORK_PER_KEPT, &tables) &&

@@ -74,7 +74,7 @@ static uint32_t rows_of(const struct integer_conv *c)
 
 static uint32_t rows_at_once(const struct integer_conv *c)
 {
-    const uint32_t fit = ROWS_BYTES / c->outputs & ~3u; /* tile_matrix takes four at once */
+    const uint32_t fit = ROWS_BYTES / c->outputs & ~3u; /* add_rows takes four at once */
     return fit > MOST_ROWS ? MOST_ROWS : fit ? fit : 1;
 }
 
@@ -190,9 +190,9 @@ static void put_sum(const struct direct_run *r, size_t at, float real, uint32_t 
 {
     uint8_t *y = r->data->y + at * sizeof sum;
     if (keeps_sums(r->c))
-        memcpy(y, &sum, sizeof sum);
+        __builtin_memcpy(y, &sum, sizeof sum); /* a call of memcpy without a libc */
     else
-        memcpy(y, &real, sizeof real);
+        __builtin_memcpy(y, &real, sizeof real);
 }
 
 /* at: of the pixel in y. */
@@ -398,14 +398,26 @@ static __attribute__((noinline)) void run_depthwise(const struct direct_run *r)
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
-/* k rows of weights from `first` on, added to the sums of row i of x. */
-static void add_rows(const struct direct_run *r, const int8_t *w, uint32_t first, uint32_t k,
-                     uint32_t i, uint32_t o, uint32_t *sum)
+/* k rows of weights at w, added to the sums of outputs from o on, at most four. */
+static void add_columns(const struct direct_run *r, const uint8_t *x, const int8_t *w, uint32_t k,
+                        uint32_t o, uint32_t *sum)
 {
-    const struct integer_conv *c = r->c;
-    const uint32_t n = c->outputs - o < 4 ? c->outputs - o : 4;
-    tile_matrix(r->data->x + (size_t)i * c->channels + first, w + o, c->outputs, k, n, r->flip,
-                r->zero_x, sum);
+    const uint32_t left = r->c->outputs - o;
+    tile_matrix(x, w + o, r->c->outputs, k, left < 4 ? left : 4, r->flip, r->zero_x, sum);
+}
+
+/* The same of all outputs, four rows at a time. */
+static void add_rows(const struct direct_run *r, const uint8_t *x, const int8_t *w, uint32_t k,
+                     uint32_t *sum)
+{
+    const uint32_t outputs = r->c->outputs, fours = outputs & ~3u;
+    for (; k >= 4; k -= 4, x += 4, w += 4 * (size_t)outputs) {
+        tile_four_rows(tile_load(x) ^ r->flip, w, outputs, fours, r->less, sum);
+        if (fours < outputs)
+            add_columns(r, x, w, 4, fours, sum + fours);
+    }
+    for (uint32_t o = 0; k > 0 && o < outputs; o += 4)
+        add_columns(r, x, w, k, o, sum + o);
 }
 
 static void put_output(const struct direct_run *r, uint32_t i, uint32_t o, uint32_t sum)
@@ -420,7 +432,7 @@ static __attribute__((noinline)) void run_matrix(const struct direct_run *r)
     for (uint32_t i = 0; i < rows_of(c); i++)
         for (uint32_t o = 0; o < c->outputs; o += 4) {
             uint32_t sum[4] = {0};
-            add_rows(r, r->image, 0, c->channels, i, o, sum);
+            add_columns(r, r->data->x + (size_t)i * c->channels, r->image, c->channels, o, sum);
             for (uint32_t j = 0; j < 4 && o + j < c->outputs; j++)
                 put_output(r, i, o + j, sum[j]);
         }
@@ -435,8 +447,8 @@ static __attribute__((noinline)) void run_coded_matrix(const struct direct_run *
         n = c->channels - k < rows_at_once(c) ? c->channels - k : rows_at_once(c);
         pith_weight_rows_i8(r->rows, r->filter, n * c->outputs);
         for (uint32_t i = 0; i < rows_of(c); i++)
-            for (uint32_t o = 0; o < c->outputs; o += 4)
-                add_rows(r, r->filter, k, n, i, o, sum + (size_t)i * c->outputs + o);
+            add_rows(r, r->data->x + (size_t)i * c->channels + k, r->filter, n,
+                     sum + (size_t)i * c->outputs);
     }
     for (uint32_t i = 0; i < rows_of(c); i++)
         for (uint32_t o = 0; o < c->outputs; o++)

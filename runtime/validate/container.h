@@ -17,6 +17,7 @@ struct graph_counts {
     uint64_t n_refs;            /* inputs of all nodes */
     uint32_t n_values, n_nodes, n_weights;
     uint32_t n_computing; /* nodes that do more than change a grid */
+    uint32_t n_lowered;   /* nodes whose operator has args->lowered */
     uint32_t n_weighted;  /* nodes that may read an input in file form */
     uint32_t n_kept;      /* at most so many weights are coded, or read so */
 };

@@ -320,6 +320,7 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
     p->n_refs += node->n_in;
     p->n_weighted += (node->info->flags & (OP_WEIGHT | OP_TABLE)) != 0;
     p->n_computing += (node->info->traits.flags & TRAIT_GRID) == 0;
+    p->n_lowered += node->info->lowered_bytes != NULL;
     p->g.n_values += node->n_out;
     p->max_in = node->n_in > p->max_in ? node->n_in : p->max_in;
     p->max_out = node->n_out > p->max_out ? node->n_out : p->max_out;

@@ -43,7 +43,7 @@ struct graph_parse {
     uint32_t chain;               /* first output of the node before; the first input at first */
     uint64_t n_slots, n_refs;     /* of all nodes */
     uint32_t max_in, max_out;     /* of one node */
-    uint32_t n_coded, n_weighted, n_computing; /* weights; nodes: struct graph_counts */
+    uint32_t n_coded, n_weighted, n_computing, n_lowered; /* weights; nodes: struct graph_counts */
     int32_t *slots;
     uint32_t *refs;
 };

@@ -91,6 +91,7 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
                                     .n_weights = c.g.n_weights,
                                     .n_kept = c.n_coded + c.n_weighted,
                                     .n_computing = c.n_computing,
+                                    .n_lowered = c.n_lowered,
                                     .n_weighted = c.n_weighted,
                                     .n_refs = c.n_refs};
     return PITH_OK;

@@ -76,36 +76,37 @@ static void all_forms(void **state)
             }
 }
 
-/* i8, whose centroids are whole numbers: elements and products modulo 2^32. */
+/* i8, whose centroids are whole numbers: elements and products modulo 2^32. Large ones have tables
+ * of their codes, which are of up to 12 bits. */
 static void integers(void **state)
 {
     uint64_t seed = SEED;
     static const uint8_t x[] = {200, 7, 255, 0};
     (void)state;
-    for (uint32_t form = 0; form < 3 * CASE_CODES_APART; form++) {
-        struct case_spec s = {.count = 600,
+    for (uint32_t form = 0; form < 6 * CASE_CODES_APART; form++) {
+        const bool large = form >= 3 * CASE_CODES_APART;
+        const uint32_t count = large ? 12000 : 600, n_centroids = large ? 120 : 15;
+        struct case_spec s = {.count = count,
                               .density = 300,
                               .support = (enum weight_support)(form % 3),
-                              .code = case_codes[form / 3],
-                              .n_centroids = 15,
+                              .code = case_codes[form / 3 % CASE_CODES_APART],
+                              .n_centroids = n_centroids,
                               .n_groups = 1};
         struct weight_case c = case_new(&s, &seed);
-        float books[15];
-        uint8_t bytes[61] = {0}; /* raw */
-        for (uint32_t i = 0; i < 15; i++) {
-            books[i] = (float)(9 * (int)i - 70);
-            store_le32(bytes + 1 + 4 * i, f32_bits(books[i]));
-        }
+        uint8_t bytes[481] = {0}; /* raw */
+        for (uint32_t i = 0; i < n_centroids; i++)
+            store_le32(bytes + 1 + 4 * i, f32_bits(large ? (float)i - 60 : 9 * (float)i - 70));
         c.w.type = PITH_I8;
-        c.w.codebook = (struct stream){bytes, sizeof bytes};
-        int8_t whole[600], row[30];
+        c.w.codebook = (struct stream){bytes, 1 + 4 * n_centroids};
+        static int8_t whole[12000];
+        int8_t row[30];
         uint32_t sum[2][30], want[2][30] = {{0}};
         void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 64);
         void *mem = aligned_alloc(64, pith_weight_rows_bytes(&c.w));
         assert_int_equal(pith_weight_expand_plain(&c.w, whole, scratch), PITH_OK);
         assert_int_equal(pith_weight_rows_check(&c.w, mem), PITH_OK);
         struct weight_rows *r = pith_weight_rows_open(&c.w, mem);
-        for (uint32_t k = 0; k < 19; k++) {
+        for (uint32_t k = 0; k + 1 < count / 30; k++) {
             pith_weight_rows_i8(r, row, 30);
             assert_memory_equal(row, whole + 30 * k, 30);
         }
@@ -114,7 +115,7 @@ static void integers(void **state)
         pith_weight_rows_add(r, &column, 2, sum[0], 30);
         for (uint32_t i = 0; i < 2; i++)
             for (uint32_t o = 0; o < 30; o++)
-                want[i][o] = (uint32_t)(((int8_t)x[2 * i] + 3) * whole[570 + o]);
+                want[i][o] = (uint32_t)(((int8_t)x[2 * i] + 3) * whole[count - 30 + o]);
         assert_memory_equal(sum, want, sizeof sum);
         store_le32(bytes + 1, f32_bits(-70.5f));
         assert_int_equal(pith_weight_rows_check(&c.w, mem), PITH_ERR_CORRUPT);
