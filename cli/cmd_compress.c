@@ -14,6 +14,7 @@
 #include "manifest_run.h"
 #include "cli/common/jobs.h"
 #include "cli/common/json_out.h"
+#include "cli/common/run_log.h"
 #include "cli/tables/layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
@@ -32,6 +33,7 @@ struct compress_options {
     struct pith_requested_options requested; /* options of its stages */
     const char *checkpoint, *weigh;
     bool resume;
+    struct cli_log_options log;
     const char *manifest, *shard;
     uint64_t jobs;
     const char *how_ranks;
@@ -57,6 +59,7 @@ static const struct cli_option options[] = {
     CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
     {0, "weigh", OPTION_TEXT, offsetof(struct compress_options, weigh), "OUT=W,..",
      "factor of an output's loss: 10 is 10 dB more, 0 ignores it", 0, 0},
+    CLI_LOG_OPTIONS(struct compress_options, log, CLI_LOG_HELP),
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
      "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
@@ -247,6 +250,18 @@ static void print_summary(const struct target *t, const struct pith_compress_res
 }
 
 /* What is printed is made first: after the file is there nothing may fail. */
+static void log_result(const struct target *t, const struct pith_compress_result *r)
+{
+    struct cli_event e = CLI_EVENT("file");
+    const bool labels = r->has_accuracy && !r->after.regression;
+    e.file = t->dropped ? NULL : t->common.output;
+    e.bytes = (double)r->file.bytes;
+    e.loss = r->has_accuracy ? r->after.loss : NAN;
+    e.accuracy = labels ? top1(&r->after) : NAN;
+    e.drop = labels ? r->drop : NAN;
+    cli_log(&e);
+}
+
 static enum cli_exit put_out(struct target *t, const struct pith_model *m,
                              const struct pith_compress_result *r, uint64_t before_bytes,
                              double seconds)
@@ -264,6 +279,8 @@ static enum cli_exit put_out(struct target *t, const struct pith_model *m,
         cli_print_layers(&rows, stderr);
     if (!rc)
         print_summary(t, r, before_bytes);
+    if (!rc)
+        log_result(t, r);
     cli_layer_rows_free(&rows);
     return rc;
 }
@@ -638,8 +655,11 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     rc = cli_ranks_start(&o->common, o->how_ranks, &o->ranks);
     if (o->ranks)
         cli_end_in_order();
+    if (!rc && !(o->ranks && o->ranks->rank > 0))
+        rc = cli_log_start(&o->log, "compress", operands[0]);
     if (!rc)
         rc = run_with_output(o, operands[0]);
+    rc = cli_log_end(rc);
     free(derived);
     if (rc == EXIT_NO) { /* a goal that all of them miss is no failure of one */
         cli_ranks_end(o->ranks, EXIT_DONE);

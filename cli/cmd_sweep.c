@@ -14,6 +14,8 @@
 #include "cli/common/engine_options.h"
 #include "cli/common/jobs.h"
 #include "cli/common/json_out.h"
+#include "cli/common/run_log.h"
+#include "pith_host.h"
 #include "pith_sweep.h"
 #include "sweep_keep.h"
 #include "cli/common/table.h"
@@ -22,6 +24,7 @@
 struct sweep_options {
     struct cli_common common;
     struct cli_training_options from;
+    struct cli_log_options log;
     const char *shard, *append, *keep;
     uint64_t jobs, recipe;
     bool pareto;
@@ -39,6 +42,7 @@ static const struct cli_option options[] = {
      "append results; combinations already there are skipped", 0, 0},
     {0, "keep", OPTION_TEXT, AT(keep), "FOLDER", "write the models of the Pareto front to FOLDER",
      0, 0},
+    CLI_LOG_OPTIONS(struct sweep_options, log, CLI_LOG_HELP),
     {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and exit", 0,
      1e6},
     {0, "pareto", OPTION_FLAG, AT(pareto), NULL,
@@ -59,7 +63,8 @@ struct job {
     struct pith_model *m;
     struct pith_sweep_results results; /* known, or made by this process */
     uint64_t first, stride, failed;
-    bool torn; /* the file does not end with a newline */
+    uint64_t made, start_ns; /* by this process, since then */
+    bool torn;               /* the file does not end with a newline */
 };
 
 /* ---- the front ------------------------------------------------------------------------------- */
@@ -223,6 +228,25 @@ static void warn_failed(uint64_t i, const char *line)
              end ? text : line);
 }
 
+static void log_result(struct job *j, uint64_t i, const struct pith_sweep_point *p)
+{
+    struct cli_event e = CLI_EVENT("file");
+    const double all =
+        (double)((pith_sweep_count(j->sweep) - j->first + j->stride - 1) / j->stride);
+    const double done = (double)((i - j->first) / j->stride + 1);
+    const double spent = (double)(pith_clock_ns(NULL) - j->start_ns) / 1e9;
+    j->made++;
+    e.file = p->model[0] ? p->model : NULL;
+    e.number = (double)i;
+    e.bytes = (double)p->bytes;
+    e.accuracy = p->regression ? NAN : p->quality;
+    e.seconds = p->seconds;
+    e.done = j->o->jobs > 1 ? NAN : done; /* others do the rest */
+    e.total = j->o->jobs > 1 ? NAN : all;
+    e.eta = spent / (double)j->made * (all - done);
+    cli_log(&e);
+}
+
 /* Takes ownership of line. */
 static enum cli_exit keep_result(struct job *j, uint64_t i, char *line,
                                  const struct pith_buffer *file)
@@ -245,6 +269,8 @@ static enum cli_exit keep_result(struct job *j, uint64_t i, char *line,
         rc = cli_sweep_keep(j->o->keep, &j->results, &one, file);
     if (!rc)
         say_result(j, i, &one);
+    if (!rc && one.n > 0)
+        log_result(j, i, &one.point[0]);
     pith_sweep_results_free(&one);
     free(line);
     return rc;
@@ -275,6 +301,7 @@ static enum cli_exit run_combinations(struct job *j)
     enum cli_exit rc = cli_engine_opts(&j->o->common, &opts.engine);
     if (!rc && j->o->from.data)
         rc = cli_open_training(&j->o->from, &j->o->common, j->m, &opts.train, &val);
+    j->start_ns = pith_clock_ns(NULL);
     opts.val = val;
     opts.data = val ? val : opts.train;
     if (j->o->jobs > 1)
@@ -452,9 +479,12 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = cli_read_file(operands[0], &spec);
     if (!rc && pith_sweep_parse((const char *)spec.data, spec.bytes, operands[0], &j.sweep, &err))
         rc = cli_fail(&err);
+    const bool runs = o->recipe == NO_RECIPE;
+    if (!rc && runs)
+        rc = cli_log_start(&o->log, "sweep", operands[0]);
     if (!rc)
-        rc =
-            o->recipe != NO_RECIPE ? print_recipe(&j) : run_shard(&j, operands + 1, n_operands - 1);
+        rc = runs ? run_shard(&j, operands + 1, n_operands - 1) : print_recipe(&j);
+    rc = cli_log_end(rc);
     pith_sweep_results_free(&j.results);
     pith_sweep_free(j.sweep);
     pith_model_free(j.m);

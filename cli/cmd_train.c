@@ -12,6 +12,7 @@
 #include "pith_onnx.h"
 #include "pith_pack.h"
 #include "cli/common/json_out.h"
+#include "cli/common/run_log.h"
 #include "ranks_start.h"
 #include "cli/common/stage_options.h"
 #include "training.h"
@@ -19,7 +20,8 @@
 struct train_options {
     struct cli_common common;
     struct cli_training_options from;
-    const char *log, *init, *ranks;
+    struct cli_log_options log;
+    const char *init, *ranks;
     struct pith_stage stage; /* its options go straight there */
 };
 
@@ -28,7 +30,7 @@ static const struct cli_option options[] = {
     CLI_TRAINING_OPTIONS(struct train_options, from),
     {0, "init", OPTION_TEXT, AT(init), "ARCH", "train from scratch (pith help init)", 0, 0},
     CLI_STAGE_BASIC(struct train_options, stage, PITH_STAGE_TRAIN),
-    {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write one line per epoch", 0, 0},
+    CLI_LOG_OPTIONS(struct train_options, log, CLI_LOG_HELP "; FILE.csv: write one line per epoch"),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct train_options, stage, PITH_STAGE_TRAIN),
     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN,
@@ -53,7 +55,8 @@ struct training {
     const struct pith_ranks *ranks; /* NULL: this process alone */
     struct pith_model *m;
     struct pith_data *train, *val;
-    struct pith_buffer log; /* lines of --log */
+    const char *csv;        /* --log with a table of epochs; NULL: none */
+    struct pith_buffer log; /* its lines */
     size_t log_room;
     bool no_memory;
     bool may_be_done; /* --resume, and the output exists, without -f: only a run that is done may go
@@ -100,7 +103,7 @@ static void show(void *user, const struct pith_train_progress *p)
     struct training *t = user;
     char line[256];
     cli_print_epoch(&t->o->common, p);
-    if (!t->o->log)
+    if (!t->csv)
         return;
     snprintf(line, sizeof line, "%u,%" PRIu64 ",%.9g,%.9g,%.9g,%.9g,%.9g,%.3f,%" PRIu64 ",%.0f\n",
              p->epoch, p->step, p->loss, p->accuracy, p->val_loss, p->val_accuracy, p->rate,
@@ -163,6 +166,16 @@ static enum cli_exit report_done(const struct training *t)
     return EXIT_DONE;
 }
 
+static void log_result(const struct training *t, const struct pith_train_result *r, uint64_t bytes)
+{
+    struct cli_event e = CLI_EVENT("file");
+    e.file = t->o->common.output;
+    e.bytes = (double)bytes;
+    e.loss = isnan(r->val_loss) ? r->loss : r->val_loss;
+    e.accuracy = r->val_accuracy;
+    cli_log(&e);
+}
+
 static enum cli_exit finish(struct training *t, const struct pith_train_result *result)
 {
     struct pith_error err = {0};
@@ -172,7 +185,9 @@ static enum cli_exit finish(struct training *t, const struct pith_train_result *
         return rc;
     if (!rc)
         rc = cli_write_model(&t->o->common, t->m, &bytes);
-    if (!rc && t->o->log && pith_file_write(t->o->log, t->log.data, t->log.bytes, &err))
+    if (!rc)
+        log_result(t, result, bytes);
+    if (!rc && t->csv && pith_file_write(t->csv, t->log.data, t->log.bytes, &err))
         rc = cli_fail(&err);
     if (!rc && t->o->common.json)
         print_json(result, bytes);
@@ -225,7 +240,7 @@ static enum cli_exit train(struct training *t)
         return rc;
     if (!t->ranks || t->ranks->rank == 0)
         set_kept_line(t);
-    if (t->o->log)
+    if (t->csv)
         add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes\n");
     if (pith_stage_run_with(t->m, t->stage, &context, &report, &err)) {
         if (t->may_be_done && t->stepped && !cli_interrupted())
@@ -260,8 +275,8 @@ static enum cli_exit open_and_train(struct training *t, const char *path)
                      access(c->output, F_OK) == 0;
     enum cli_exit rc =
         t->may_be_done ? EXIT_DONE : cli_check_model_output(c, t->o->init ? NULL : path);
-    if (!rc && t->o->log)
-        rc = cli_check_writable(t->o->log);
+    if (!rc && t->csv)
+        rc = cli_check_writable(t->csv);
     if (!rc)
         rc = check_checkpoint(t->o);
     if (!rc)
@@ -280,15 +295,21 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     o->stage.train.ranks = t.ranks;
     if (o->stage.train.checkpoint || t.ranks)
         cli_end_in_order(); /* a checkpoint of the last step; other processes */
+    if (o->log.file && cli_ends_in(o->log.file, ".csv")) {
+        t.csv = o->log.file;
+        o->log.file = NULL;
+    }
     if (!rc)
         rc = read_options(&t);
     if (!rc && o->init && n_operands) {
         cli_error("give a model or --init, not both");
         rc = EXIT_USAGE;
     }
+    if (!rc && !(t.ranks && t.ranks->rank > 0))
+        rc = cli_log_start(&o->log, "train", o->init ? o->init : n_operands ? operands[0] : "-");
     if (!rc)
         rc = open_and_train(&t, n_operands ? operands[0] : "-");
-    rc = cli_ranks_end(t.ranks, rc);
+    rc = cli_log_end(cli_ranks_end(t.ranks, rc));
     pith_buffer_free(&t.log);
     pith_data_free(t.train);
     pith_data_free(t.val);

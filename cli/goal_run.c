@@ -15,6 +15,7 @@
 #include "cli/common/engine_options.h"
 #include "cli/common/error_location.h"
 #include "cli/common/json_out.h"
+#include "cli/common/run_log.h"
 #include "cli/tables/layer_table.h"
 #include "pith_base.h"
 #include "pith_host.h"
@@ -67,6 +68,7 @@ static void progress(void *user, const struct pith_goal_progress *p)
                       (int)fmod(p->left_high, 60));
     snprintf(detail + n, sizeof detail - (size_t)n, "%s", s->best_text);
     cli_progress_detail(&s->bar, detail);
+    cli_progress_part(&s->bar, p->part, p->all, p->left_high);
     cli_progress_step(&s->bar, p->done);
 }
 
@@ -174,6 +176,23 @@ static void point_text(const struct show *s, const struct pith_goal_point *p, si
     text[room] = '\0';
 }
 
+/* path: of what was written at the end; NULL: one of the search. */
+static void log_file(const struct show *s, const struct pith_goal_point *p,
+                     const struct pith_goal_loss *loss, const char *path)
+{
+    struct cli_event e = CLI_EVENT("file");
+    const bool labels = loss->metric == PITH_METRIC_TOP1;
+    e.file = path;
+    e.number = s->files;
+    e.encoder = p->encoder;
+    e.quality = p->quality;
+    e.bytes = (double)p->bytes;
+    e.loss = loss->classes ? loss->kl : NAN;
+    e.accuracy = labels ? loss->after : NAN;
+    e.drop = labels ? loss->drop : NAN;
+    cli_log(&e);
+}
+
 static void made(void *user, const struct pith_goal_point *p, bool best)
 {
     struct show *s = user;
@@ -189,6 +208,7 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
         cli_summary(s->run->common, "%-9s %7.3g %8s %6s  %s", p->encoder, p->quality, bytes, ratio,
                     loss);
     s->files++;
+    log_file(s, p, &p->loss, NULL);
     if (best) {
         char deciding[LOSS_BYTES];
         loss_text(s, &p->loss, PITH_TEXT_SHORT, deciding);
@@ -517,6 +537,8 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
         print_summary(s, r, written);
     if (!rc)
         print_time_limit(s->run, r);
+    if (!rc && written)
+        log_file(s, p, &r->loss, written);
     if (!rc && r->met && written)
         rc = finish_checkpoint(s->run, r);
     if (!rc && !r->met) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "training.h"
+#include "cli/common/run_log.h"
 #include "data_check.h"
 #include <math.h>
 #include <stdio.h>
@@ -94,6 +95,23 @@ static void add_size(char *text, size_t size, const struct pith_train_progress *
         snprintf(text + at, size - at, "  ~%s", cli_format_bytes((uint64_t)p->bytes, number));
 }
 
+static void log_epoch(const struct pith_train_progress *p, double left)
+{
+    struct cli_event e = CLI_EVENT("epoch");
+    e.epoch = p->epoch;
+    e.epochs = p->n_epochs;
+    e.loss = p->loss;
+    e.accuracy = p->accuracy;
+    e.val_loss = p->val_loss;
+    e.val_accuracy = p->val_accuracy;
+    e.rate = p->rate;
+    e.kept = (double)p->kept;
+    e.bytes = p->bytes;
+    e.seconds = p->seconds;
+    e.eta = left;
+    cli_log(&e);
+}
+
 void cli_print_epoch(const struct cli_common *c, const struct pith_train_progress *p)
 {
     char val[96] = "", right[32] = "", small[64] = "";
@@ -103,6 +121,7 @@ void cli_print_epoch(const struct cli_common *c, const struct pith_train_progres
         snprintf(val, sizeof val, "  held out: loss %.4f", p->val_loss);
     add_percent(val, sizeof val, p->val_accuracy);
     add_size(small, sizeof small, p);
+    log_epoch(p, left);
     cli_summary(c, "epoch %u/%u  loss %.4f%s%s%s  rate %.2g  %.1f s  eta %d:%02d", p->epoch,
                 p->n_epochs, p->loss, right, val, small, p->rate, p->seconds, (int)(left / 60),
                 (int)left % 60);

@@ -51,7 +51,7 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
                                 const struct pith_model *m, struct pith_data **train,
                                 struct pith_data **val);
 
-/* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q. */
+/* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q; and the event of the log. */
 void cli_print_epoch(const struct cli_common *c, const struct pith_train_progress *p);
 
 /* "folded 19 normalizations  held out: ...", or that there was none, unless -q. */

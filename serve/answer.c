@@ -4,8 +4,11 @@
 #include <string.h>
 #include "core/tensor.h"
 #include "infer_response.h"
+#include "metrics.h"
 #include "pith_data.h"
 #include "pith_host.h"
+#include "run_logs.h"
+#include "serve_pages.h" /* made from serve/page */
 #include "server.h"
 
 #define JSON_TYPE "application/json"
@@ -14,18 +17,35 @@
 
 enum place {
     PLACE_NONE,
-    PLACE_OPEN,
+    PLACE_PAGE, /* the same for everybody, and without a token: it shows nothing by itself */
     PLACE_SERVER,
     PLACE_LIVE,
     PLACE_READY,
     PLACE_NETWORK,
     PLACE_NETWORK_READY,
-    PLACE_INFER
+    PLACE_INFER,
+    PLACE_METRICS,
+    PLACE_STATUS,
+    PLACE_RUNS,
+    PLACE_RUN_CURVE
 };
+
+struct page {
+    const char *path, *type, *text;
+    size_t bytes;
+};
+static const struct page pages[] = {
+    {"/", "text/html; charset=utf-8", index_html, sizeof index_html - 1},
+    {"/runs", "text/html; charset=utf-8", runs_html, sizeof runs_html - 1},
+    {"/page.css", "text/css; charset=utf-8", page_css, sizeof page_css - 1},
+    {"/page.js", "text/javascript; charset=utf-8", page_js, sizeof page_js - 1}};
 
 struct route {
     enum place place;
     struct server_network *network;
+    const struct page *page;
+    char log[256];       /* PLACE_RUN_CURVE: its name */
+    const char *curve;   /* and what is drawn */
     const char *missing; /* PLACE_NONE: what there is none of */
 };
 
@@ -36,9 +56,9 @@ void answer_error(struct http_answer *a, unsigned code, const char *text)
 {
     pith_out_clear(&a->body);
     *a = (struct http_answer){.code = code, .type = JSON_TYPE};
-    json_put(&a->body, "{\"error\":");
-    json_put_string(&a->body, text, strlen(text));
-    json_put(&a->body, "}");
+    pith_json_format(&a->body, "{\"error\":");
+    pith_json_quote(&a->body, text, strlen(text));
+    pith_json_format(&a->body, "}");
 }
 
 static void answer_fixed(struct http_answer *a, const char *type, const void *bytes, size_t n)
@@ -133,20 +153,40 @@ static struct route network_route(struct server *s, const char *path)
     return r;
 }
 
+/* "/runs/NAME/loss.svg", "/runs/NAME/accuracy.svg" */
+static struct route curve_route(const char *path)
+{
+    struct route r = {.missing = "path"};
+    const size_t n = strcspn(path, "/");
+    r.curve = strcmp(path + n, "/loss.svg") == 0       ? "loss"
+              : strcmp(path + n, "/accuracy.svg") == 0 ? "accuracy"
+                                                       : NULL;
+    if (n == 0 || n >= sizeof r.log || !r.curve)
+        return r;
+    memcpy(r.log, path, n);
+    r.place = PLACE_RUN_CURVE;
+    return r;
+}
+
 static struct route find_route(struct server *s, const char *path)
 {
     static const struct {
         const char *path;
         enum place place;
-    } places[] = {{"/v2", PLACE_SERVER},
-                  {"/v2/", PLACE_SERVER},
-                  {"/v2/health/live", PLACE_LIVE},
-                  {"/v2/health/ready", PLACE_READY}};
+    } places[] = {{"/v2", PLACE_SERVER},           {"/v2/", PLACE_SERVER},
+                  {"/v2/health/live", PLACE_LIVE}, {"/v2/health/ready", PLACE_READY},
+                  {"/metrics", PLACE_METRICS},     {"/status", PLACE_STATUS},
+                  {"/runs.json", PLACE_RUNS}};
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        if (strcmp(path, pages[i].path) == 0)
+            return (struct route){.place = PLACE_PAGE, .page = &pages[i]};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (strcmp(path, places[i].path) == 0)
             return (struct route){.place = places[i].place};
     if (take(&path, "/v2/models/"))
         return network_route(s, path);
+    if (take(&path, "/runs/"))
+        return curve_route(path);
     return (struct route){.missing = "path"};
 }
 
@@ -317,7 +357,7 @@ bool answer_may_begin(struct server *s, const struct http_request *r, uint64_t *
     *most_bytes = 0;
     if (!s->token && s->local && !host_is_local(r->host))
         return refuse(a, 403, "the host is not this machine");
-    if (!probe && to.place != PLACE_OPEN && !has_token(s, r))
+    if (!probe && to.place != PLACE_PAGE && !has_token(s, r))
         return refuse(a, 401, "the request needs the server's token");
     if (to.place == PLACE_NONE) {
         snprintf(text, sizeof text, "there is no such %s", to.missing);
@@ -345,14 +385,33 @@ static void answer_ready(const struct server *s, struct http_answer *a)
         answer_text(a, "{\"ready\":true}");
 }
 
+static void answer_runs(const struct server *s, const struct route *to, struct http_answer *a)
+{
+    struct pith_error err = {0};
+    struct pith_buffer svg = {0};
+    const bool list = to->place == PLACE_RUNS;
+    if (!s->runs) {
+        answer_error(a, 404, "the server was started without --runs");
+        return;
+    }
+    *a = (struct http_answer){.code = 200, .type = list ? JSON_TYPE : "image/svg+xml"};
+    const enum pith_status st = list ? run_logs_list(s->runs, &a->body, &err)
+                                     : run_logs_curve(s->runs, to->log, to->curve, &svg, &err);
+    if (st)
+        answer_error(a, st == PITH_ERR_ARGUMENT ? 404 : code_of(st), err.text);
+    else if (!list)
+        a->body = (struct byte_out){.data = svg.data, .bytes = svg.bytes, .cap = svg.bytes};
+}
+
 static void answer_server(struct http_answer *a)
 {
     const uint32_t v = pith_version();
     *a = (struct http_answer){.code = 200, .type = JSON_TYPE};
-    json_put(&a->body,
-             "{\"name\":\"pith\",\"version\":\"%u.%u.%u\",\"extensions\":[\"binary_tensor_data\","
-             "\"classification\"]}",
-             v >> 16, v >> 8 & 255, v & 255);
+    pith_json_format(
+        &a->body,
+        "{\"name\":\"pith\",\"version\":\"%u.%u.%u\",\"extensions\":[\"binary_tensor_data\","
+        "\"classification\"]}",
+        v >> 16, v >> 8 & 255, v & 255);
 }
 
 void answer_request(struct server *s, const struct http_request *r, struct http_answer *a)
@@ -375,7 +434,21 @@ void answer_request(struct server *s, const struct http_request *r, struct http_
     case PLACE_INFER:
         answer_infer(s, to.network, r, a);
         return;
-    case PLACE_OPEN:
+    case PLACE_PAGE:
+        answer_fixed(a, to.page->type, to.page->text, to.page->bytes);
+        return;
+    case PLACE_METRICS:
+        *a = (struct http_answer){.code = 200, .type = "text/plain; version=0.0.4; charset=utf-8"};
+        metrics_prometheus(s, &a->body);
+        return;
+    case PLACE_STATUS:
+        *a = (struct http_answer){.code = 200, .type = JSON_TYPE};
+        metrics_status(s, &a->body);
+        return;
+    case PLACE_RUNS:
+    case PLACE_RUN_CURVE:
+        answer_runs(s, &to, a);
+        return;
     case PLACE_NONE:
         break;
     }

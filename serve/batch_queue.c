@@ -30,7 +30,7 @@ struct batch_queue {
     uint32_t rows[MAX_PLANS];
     uint32_t n_engines;
     uint64_t max_wait_ns, timeout_ns;
-    _Atomic uint64_t run_until_ns;
+    _Atomic uint64_t run_until_ns, busy_ns;
     pthread_mutex_t lock; /* of all that follows */
     struct job *first, **end;
     uint32_t n_waiting;
@@ -111,6 +111,19 @@ void batch_queue_close(struct batch_queue *q)
 const struct pith_engine *batch_queue_engine(const struct batch_queue *q)
 {
     return q->engines[0];
+}
+
+uint64_t batch_queue_bytes(const struct batch_queue *q)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < q->n_engines; i++)
+        bytes += pith_engine_need(q->engines[i]).bytes;
+    return bytes;
+}
+
+uint64_t batch_queue_busy_ns(const struct batch_queue *q)
+{
+    return atomic_load_explicit(&q->busy_ns, memory_order_relaxed);
 }
 
 uint32_t batch_queue_length(struct batch_queue *q)
@@ -248,6 +261,7 @@ static void run_batch(struct batch_queue *q, struct job *batch, uint32_t rows)
     if (!st)
         copy_outputs(q->m, plan, batch, q->rows[k]);
     const uint64_t end = pith_clock_ns(NULL);
+    atomic_fetch_add_explicit(&q->busy_ns, end - start, memory_order_relaxed);
     for (struct job *j = batch; j; j = j->next) {
         j->result->queue_ns = start - j->arrived_ns;
         j->result->input_ns = copied - start;

@@ -49,6 +49,10 @@ void infer_result_free(const struct served_model *m, struct infer_result *result
 
 /* Requests that wait now. */
 uint32_t batch_queue_length(struct batch_queue *queue);
+/* Memory of all plans, their share of a common image included. */
+uint64_t batch_queue_bytes(const struct batch_queue *queue);
+/* Time that it was running, in all. */
+uint64_t batch_queue_busy_ns(const struct batch_queue *queue);
 /* The first plan's engine; for messages about its device. */
 const struct pith_engine *batch_queue_engine(const struct batch_queue *queue);
 

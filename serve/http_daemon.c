@@ -18,9 +18,9 @@
 #include "pith_host.h"
 #include "server.h"
 
-#define HEADER_BYTES                                                                               \
-    (64u << 10) /* of a request line and its headers, and of a piece of the body                   \
-                 */
+/* Of a connection: request line, headers, and a piece of the body. */
+#define POOL_BYTES (256u << 10)
+#define POOL_STEP_BYTES (64u << 10)
 #define STACK_BYTES (1u << 20)
 #define BACKLOG 128
 #define GUARD_NS UINT64_C(200000000)
@@ -134,7 +134,7 @@ static void add_headers(struct MHD_Response *r, const struct http_answer *a, boo
     http.add_response_header(r, "Cache-Control", "no-store");
     http.add_response_header(r, "Content-Security-Policy",
                              "default-src 'none'; script-src 'self'; style-src 'self'; "
-                             "connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'");
+                             "connect-src 'self'; img-src data: blob:; frame-ancestors 'none'");
     if (a->header_length) {
         snprintf(length, sizeof length, "%zu", a->header_length);
         http.add_response_header(r, "Inference-Header-Content-Length", length);
@@ -353,7 +353,8 @@ enum pith_status http_daemon_start(struct server *s, const struct serve_opts *o,
     s->daemon = http.start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC, 0, NULL, NULL,
         on_request, s, MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)o->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+        (unsigned)o->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
+        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)POOL_STEP_BYTES,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
     if (!s->daemon)

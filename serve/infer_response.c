@@ -2,49 +2,15 @@
 #include "infer_response.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/escape_text.h"
 #include "base/narrow_float.h"
 #include "core/element_f32.h"
 #include "core/tensor.h"
 #include "host/decimal.h"
 
 #define NUMBER_BYTES 32
-
-void json_put(struct byte_out *out, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (n < 0 || (size_t)n >= sizeof text)
-        out->failed = true;
-    else
-        pith_out_bytes(out, text, (size_t)n);
-}
-
-void json_put_string(struct byte_out *out, const char *text, size_t n)
-{
-    pith_out_u8(out, '"');
-    for (size_t i = 0; i < n;) {
-        const size_t length = pith_utf8_length(text + i, n - i);
-        const unsigned char c = (unsigned char)text[i];
-        if (length == 0)
-            pith_out_u8(out, '?');
-        else if (c < 0x20)
-            json_put(out, "\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            json_put(out, "\\%c", c);
-        else
-            pith_out_bytes(out, text + i, length);
-        i += length ? length : 1;
-    }
-    pith_out_u8(out, '"');
-}
 
 /* ---- numbers ----------------------------------------------------------------------------------
  */
@@ -75,11 +41,11 @@ static void put_number(struct byte_out *out, enum pith_type type, const uint8_t 
             pith_out_bytes(out, "null", 4);
     } else if (type == PITH_F64) {
         memcpy(&d, p, sizeof d);
-        json_put(out, isfinite(d) ? "%.17g" : "null", d);
+        pith_json_format(out, isfinite(d) ? "%.17g" : "null", d);
     } else if (type == PITH_BOOL) {
-        json_put(out, "%s", *p ? "true" : "false");
+        pith_json_format(out, "%s", *p ? "true" : "false");
     } else {
-        json_put(out, "%" PRId64, integer_at(type, p));
+        pith_json_format(out, "%" PRId64, integer_at(type, p));
     }
 }
 
@@ -180,7 +146,7 @@ static void put_classes(struct byte_out *out, const struct served_model *m, cons
         }
         if (k || !first)
             pith_out_u8(out, ',');
-        json_put_string(out, text, strlen(text));
+        pith_json_quote(out, text, strlen(text));
     }
 }
 
@@ -205,14 +171,14 @@ static void put_top(struct byte_out *out, const struct served_model *m, const st
 
 static void put_shape(struct byte_out *out, const struct infer_output *o, const uint64_t *top)
 {
-    json_put(out, "\"shape\":[");
+    pith_json_format(out, "\"shape\":[");
     if (top && o->rank > 1)
-        json_put(out, "%" PRIu64 ",", class_rows(o));
+        pith_json_format(out, "%" PRIu64 ",", class_rows(o));
     if (top)
-        json_put(out, "%" PRIu64, *top);
+        pith_json_format(out, "%" PRIu64, *top);
     for (uint32_t d = 0; !top && d < o->rank; d++)
-        json_put(out, d ? ",%u" : "%u", o->dim[d]);
-    json_put(out, "]");
+        pith_json_format(out, d ? ",%u" : "%u", o->dim[d]);
+    pith_json_format(out, "]");
 }
 
 static void put_output(struct byte_out *out, struct byte_out *binary, const struct served_model *m,
@@ -220,9 +186,9 @@ static void put_output(struct byte_out *out, struct byte_out *binary, const stru
 {
     const struct served_end *e = &m->outputs[i];
     const uint64_t top = a->top ? top_count(e, o, a->top) : 0;
-    json_put(out, "{\"name\":");
-    json_put_string(out, e->name, strlen(e->name));
-    json_put(out, ",\"datatype\":\"%s\",", a->top ? "BYTES" : datatype_name(e->type));
+    pith_json_format(out, "{\"name\":");
+    pith_json_quote(out, e->name, strlen(e->name));
+    pith_json_format(out, ",\"datatype\":\"%s\",", a->top ? "BYTES" : datatype_name(e->type));
     put_shape(out, o, a->top ? &top : NULL);
     if (a->form == ANSWER_BINARY) {
         const size_t before = binary->bytes;
@@ -230,15 +196,16 @@ static void put_output(struct byte_out *out, struct byte_out *binary, const stru
             put_top(binary, m, e, o, a);
         else
             put_binary(binary, e, o);
-        json_put(out, ",\"parameters\":{\"binary_data_size\":%zu}}", binary->bytes - before);
+        pith_json_format(out, ",\"parameters\":{\"binary_data_size\":%zu}}",
+                         binary->bytes - before);
         return;
     }
-    json_put(out, ",\"data\":[");
+    pith_json_format(out, ",\"data\":[");
     if (a->top)
         put_top(out, m, e, o, a);
     else
         put_values(out, e->run, o);
-    json_put(out, "]}");
+    pith_json_format(out, "]}");
 }
 
 void infer_response_write(const struct served_model *m, const struct infer_request *request,
@@ -248,14 +215,14 @@ void infer_response_write(const struct served_model *m, const struct infer_reque
     const size_t before = out->bytes;
     struct byte_out binary = {0};
     bool any = false, any_binary = false;
-    json_put(out, "{\"model_name\":");
-    json_put_string(out, m->name, strlen(m->name));
-    json_put(out, ",\"model_version\":\"1\"");
+    pith_json_format(out, "{\"model_name\":");
+    pith_json_quote(out, m->name, strlen(m->name));
+    pith_json_format(out, ",\"model_version\":\"1\"");
     if (request->id) {
-        json_put(out, ",\"id\":");
-        json_put_string(out, request->id, strlen(request->id));
+        pith_json_format(out, ",\"id\":");
+        pith_json_quote(out, request->id, strlen(request->id));
     }
-    json_put(out, ",\"outputs\":[");
+    pith_json_format(out, ",\"outputs\":[");
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const struct answer *a = &request->answers[i];
         if (a->form == ANSWER_NONE)
@@ -266,7 +233,7 @@ void infer_response_write(const struct served_model *m, const struct infer_reque
         any = true;
         any_binary |= a->form == ANSWER_BINARY;
     }
-    json_put(out, "]}");
+    pith_json_format(out, "]}");
     *json_bytes = any_binary ? out->bytes - before : 0;
     pith_out_bytes(out, binary.data, binary.bytes);
     out->failed |= binary.failed;

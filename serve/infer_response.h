@@ -4,7 +4,7 @@
 #ifndef INFER_RESPONSE_H
 #define INFER_RESPONSE_H
 
-#include "base/byte_out.h"
+#include "base/json_text.h"
 #include "batch_queue.h"
 
 /* Appends the body to *out. *json_bytes: of the JSON where values stand behind it, else 0.
@@ -12,10 +12,5 @@
 void infer_response_write(const struct served_model *m, const struct infer_request *request,
                           const struct infer_result *result, struct byte_out *out,
                           size_t *json_bytes);
-
-/* Text in quotes, escaped; what is no UTF-8 is "?". */
-void json_put_string(struct byte_out *out, const char *text, size_t n);
-/* printf */
-void json_put(struct byte_out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

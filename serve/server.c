@@ -114,7 +114,9 @@ static void free_server(struct server *s)
         free(n->metadata);
     }
     free(s->networks);
+    gpu_meter_close(s->gpus);
     free(s->token);
+    free(s->runs);
     pthread_cond_destroy(&s->picture_done);
     pthread_mutex_destroy(&s->pictures_lock);
     pthread_cond_destroy(&s->guard_wake);
@@ -132,6 +134,7 @@ static struct server *new_server(const struct serve_opts *o)
     s->memory_budget = o->max_body_bytes * BODIES_AT_ONCE;
     s->pictures_free = PICTURES_AT_ONCE;
     s->started_ns = pith_clock_ns(NULL);
+    s->gpus = gpu_meter_open();
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -155,6 +158,8 @@ enum pith_status serve_start(const struct serve_opts *o, struct server **server,
     if (!s)
         return pith_error_no_memory(err);
     if (o->token && !(s->token = strdup(o->token)))
+        st = pith_error_no_memory(err);
+    if (o->runs && !st && !(s->runs = strdup(o->runs)))
         st = pith_error_no_memory(err);
     if (!st)
         st = open_networks(s, o, err);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "base/byte_out.h"
+#include "gpu_meter.h"
 #include "http_library.h"
 #include "request_counts.h"
 #include "serve.h"
@@ -39,6 +40,8 @@ struct server {
     atomic_bool draining;
     atomic_uint n_answering; /* requests that are under way */
     uint64_t started_ns;
+    struct gpu_meter *gpus; /* owns; NULL: there are none */
+    char *runs;             /* owns: folder whose logs are shown; NULL: none */
 
     struct MHD_Daemon *daemon;
     int listener;                     /* -1: closed, or the daemon's */

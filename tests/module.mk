@@ -167,6 +167,7 @@ FUZZ_LIBS := $(foreach m,$(filter-out rd train,$(LIB_MODULES)),$(O)/lib/$(m).a)
 FUZZ_TRAIN := $(addprefix $(O)/train/,state/checkpoint.o tape/tape_memory.o state/ranks.o train_options.o train_rows.o)
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(FUZZ_TRAIN) $(FUZZ_LIBS)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< $(FUZZ_TRAIN) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
+$(FUZZ_O)/fuzz_infer: $(O)/lib/serve.a
 fuzz-bins: $(FUZZ_BIN)
 
 # The tests of the gate and of the decoders (but test_weight and test_weight_rows, which take minutes so), in the libraries that the fuzz targets are made of.

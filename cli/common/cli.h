@@ -169,12 +169,15 @@ enum cli_exit cli_no_memory(void);
 struct cli_progress {
     const char *what;
     char detail[CLI_DETAIL_BYTES];      /* behind the time */
+    const char *part;                   /* of the step, for the log; NULL: it has none */
+    uint64_t part_total;                /* done is of the part then; 0: unknown */
+    double part_left_s;                 /* until the end of the step; NAN: unknown */
     uint64_t next_ns;                   /* when it is drawn again */
     uint64_t last_done, last_change_ns; /* done when it last changed, and when that was drawn */
     uint64_t total;                     /* 0: unknown, the time is shown */
     _Atomic uint64_t done;
     uint64_t started_ns;
-    bool bar, events, drawn, running, stop;
+    bool bar, events, logs, drawn, running, stop;
     pthread_t thread;
     pthread_mutex_t lock; /* of stop, detail, next_ns and what is drawn */
     pthread_cond_t wake;
@@ -185,6 +188,9 @@ void cli_progress_start(struct cli_progress *p, const struct cli_common *c, cons
 bool cli_progress_step(void *progress, uint64_t done);
 /* What it is at; detail may be "". */
 void cli_progress_detail(struct cli_progress *p, const char *detail);
+/* Which part of the step it is at (a string that stays), what cli_progress_step counts of it, and
+ * the time left of the whole step. */
+void cli_progress_part(struct cli_progress *p, const char *part, uint64_t total, double left_s);
 /* Takes the bar away for a message, which is to come at once. */
 void cli_progress_hide(struct cli_progress *p);
 void cli_progress_end(struct cli_progress *p);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "error_location.h"
-#include "base/escape_text.h"
+#include "base/json_text.h"
 
 static bool first_member; /* no comma before the next one */
 
@@ -17,21 +17,10 @@ static enum { NOT_BEGUN, BEGUN, COMPLETE } object;
 
 static void put_quoted(const char *text, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)text;
-    size_t len;
-    putchar('"'); /* readers of JSON refuse what is not UTF-8 */
-    for (size_t i = 0; i < n; i += len ? len : 1) {
-        len = pith_utf8_length(text + i, n - i);
-        if (len == 0)
-            fputs("\\ufffd", stdout);
-        else if (p[i] == '"' || p[i] == '\\')
-            printf("\\%c", p[i]);
-        else if (p[i] < 0x20 || p[i] == 0x7f)
-            printf("\\u%04x", p[i]);
-        else
-            fwrite(p + i, 1, len, stdout);
-    }
-    putchar('"');
+    struct byte_out quoted = {0};
+    pith_json_quote(&quoted, text, n); /* readers of JSON refuse what is not UTF-8 */
+    fwrite(quoted.data, 1, quoted.bytes, stdout);
+    pith_out_clear(&quoted);
 }
 
 static void print_string(const char *text)

@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-#include "cli.h"
+#include "run_log.h"
 
 #define BAR_CELLS 20
 #define BESIDE_CELLS 28  /* columns of the name, per cent and the time left */
@@ -95,10 +95,37 @@ static void print_event(const struct cli_progress *p, const char *event)
     fflush(stdout);
 }
 
+/* Called with the lock. */
+static void log_progress(const struct cli_progress *p, uint64_t elapsed_ns)
+{
+    struct cli_event e = CLI_EVENT("progress");
+    const double total = (double)(p->part ? p->part_total : p->total);
+    e.step = p->part ? p->part : p->what;
+    e.done = (double)atomic_load(&p->done);
+    e.total = total > 0 ? total : NAN;
+    e.layer = p->part && strcmp(p->part, "layer") == 0 ? fmin(e.done + 1, total) : NAN;
+    e.seconds = (double)elapsed_ns / 1e9;
+    e.eta = p->part                   ? p->part_left_s
+            : total > 0 && e.done > 0 ? e.seconds * (total - e.done) / e.done
+                                      : NAN;
+    cli_log(&e);
+}
+
+void cli_progress_part(struct cli_progress *p, const char *part, uint64_t total, double left_s)
+{
+    if (!p->running)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->part = part;
+    p->part_total = total;
+    p->part_left_s = left_s;
+    pthread_mutex_unlock(&p->lock);
+}
+
 /* Until the next picture, or event: so that short steps have some, too. */
 static uint64_t wait_ns(const struct cli_progress *p, uint64_t elapsed_ns)
 {
-    if (!p->events)
+    if (!p->events && !p->logs)
         return elapsed_ns ? REDRAW_NS : FIRST_SHOWN_NS;
     const uint64_t part = elapsed_ns / EVENT_SHARE;
     return part < FIRST_EVENT_NS ? FIRST_EVENT_NS : part < EVENT_NS ? part : EVENT_NS;
@@ -121,6 +148,8 @@ static void *watch_step(void *arg)
             continue;
         if (p->events)
             print_event(p, "progress");
+        if (p->logs)
+            log_progress(p, now_ns() - p->started_ns);
         if (p->bar && now_ns() - p->started_ns >= FIRST_SHOWN_NS)
             draw(p, now_ns() - p->started_ns);
         p->next_ns = now_ns() + wait_ns(p, now_ns() - p->started_ns);
@@ -151,7 +180,8 @@ void cli_progress_start(struct cli_progress *p, const struct cli_common *c, cons
     p->events = c->json && strcmp(c->json, "lines") == 0;
     if (p->events)
         print_event(p, "start");
-    if (p->bar || p->events)
+    p->logs = cli_logs();
+    if (p->bar || p->events || p->logs)
         start_thread(p);
 }
 

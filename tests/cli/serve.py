@@ -135,7 +135,7 @@ def test_errors(address):
     for status, method, path, body in (
             (404, 'GET', '/nothing', None), (404, 'GET', '/v2/models/none', None),
             (404, 'GET', '/v2/models/digits/versions/2', None), (404, 'GET', '/v2/models/digits/x', None),
-            (404, 'GET', '/v2/models/digits/versions/1x', None),
+            (404, 'GET', '/v2/models/digits/versions/1x', None), (404, 'GET', '/runs.json', None),
             (405, 'GET', '/v2/models/digits/infer', None), (405, 'POST', '/v2', '{}'),
             (405, 'DELETE', '/v2/models/digits', None),
             (400, 'POST', '/v2/models/digits/infer', None), (400, 'POST', '/v2/models/digits/infer', '{"inputs":'),
@@ -149,6 +149,66 @@ def test_errors(address):
     check(infer(address, good, Inference_Header_Content_Length='99999999')[0] == 400, 'a header beyond the body')
     check(infer(address, good, Inference_Header_Content_Length='-1')[0] == 400, 'a header below 0')
     check(infer(address, good)[0] == 200, 'afterwards')
+
+
+def test_metrics(address):
+    before = metrics(address)
+    for body in picture([0] * 784), picture([0] * 784 * 3, 3), '{':
+        infer(address, body)
+    after = metrics(address)
+    for name, more in (('nv_inference_request_success', 2), ('nv_inference_request_failure', 1),
+                       ('nv_inference_count', 4), ('nv_inference_exec_count', 2),
+                       ('nv_inference_first_response_histogram_ms_count', 2)):
+        key = name + '{model="digits",version="1"}'
+        check(after[key] == before[key] + more, f'{key}: {before[key]}, then {after[key]}')
+    for name in 'request', 'queue', 'compute_input', 'compute_infer', 'compute_output':
+        key = f'nv_inference_{name}_duration_us{{model="digits",version="1"}}'
+        check(after[key] >= before[key], key)
+    buckets = [v for k, v in after.items() if k.startswith('nv_inference_first_response_histogram_ms_bucket{model="digits"')]
+    check(buckets == sorted(buckets) and buckets[-1] == after['nv_inference_request_success{model="digits",version="1"}'],
+          buckets)
+    status = get(address, '/status')
+    check([n['name'] for n in status['networks']] == ['digits', 'plain'] and status['networks'][0]['recent']['p50_ms'] > 0,
+          status)
+
+
+def metrics(address):
+    _, headers, text = talk(address, 'GET', '/metrics')
+    check(headers['Content-Type'].startswith('text/plain; version=0.0.4'), headers)
+    lines = [line.rsplit(' ', 1) for line in text.decode().splitlines() if not line.startswith('#')]
+    return {key: float(value) for key, value in lines}
+
+
+NVML = r"""
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *n) { *n = 1; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)1; return i > 0; }
+int nvmlDeviceGetUUID(void *d, char *uuid, unsigned n) { for (unsigned i = 0; i < 6 && i < n; i++) uuid[i] = "GPU-7"[i]; return d == 0; }
+int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { u[0] = 25; u[1] = 5; return d == 0; }
+int nvmlDeviceGetPowerUsage(void *d, unsigned *mw) { *mw = 123500; return d == 0; }
+int nvmlDeviceGetEnforcedPowerLimit(void *d, unsigned *mw) { *mw = 700000; return d == 0; }
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj) { (void)mj; return 3 + (d == 0); }
+int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 1000; m[1] = 600; m[2] = 400; return d == 0; }
+"""
+
+
+def test_gpus():
+    """A library with NVML's functions: one GPU, which does not count its energy."""
+    os.mkdir('gpu')
+    with open('gpu/nvml.c', 'w') as f:
+        f.write(NVML)
+    compiler = os.environ.get('CC', 'cc').split()
+    subprocess.run([*compiler, '-shared', '-fPIC', '-o', 'gpu/libnvidia-ml.so.1', 'gpu/nvml.c'], check=True)
+    os.environ['LD_LIBRARY_PATH'] = os.path.abspath('gpu')
+    with serving('digits.pith') as (address, _):
+        found = metrics(address)
+        for name, value in (('nv_gpu_utilization', 0.25), ('nv_gpu_power_usage', 123.5), ('nv_gpu_power_limit', 700),
+                            ('nv_gpu_memory_total_bytes', 1000), ('nv_gpu_memory_used_bytes', 400)):
+            check(found.get(name + '{gpu_uuid="GPU-7"}') == value, f'{name}: {found}')
+        check('nv_energy_consumption{gpu_uuid="GPU-7"}' not in found, 'an energy that is not counted')
+        check(get(address, '/status')['gpus'] == [{'utilization': 0.25, 'power_w': 123.5}], 'status')
+    del os.environ['LD_LIBRARY_PATH']
 
 
 def raw(address, text, wait=30):
@@ -328,12 +388,14 @@ with serving('digits.pith', 'plain.pith', '--max-wait', '1ms') as (server, _):
     test_inference(server)
     test_pictures(server)
     test_errors(server)
+    test_metrics(server)
     test_many(server)
     if triton:
         test_triton(server)
 with serving('my net=digits.pith', stop=signal.SIGINT) as (server, _):
     check(get(server, '/v2/models/my%20net').get('name') == 'my net', 'a name with a space')
 test_types()
+test_gpus()
 test_limits()
 test_token()
 test_end()
