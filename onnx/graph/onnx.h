@@ -491,6 +491,16 @@ void pith_onnx_set_float(struct onnx_lower *l, uint32_t slot, float v);
 /* A new constant without dims; bytes: one element of `type`. */
 enum pith_status pith_onnx_scalar(struct onnx_lower *l, enum pith_type type, const void *bytes,
                                   uint32_t *value);
+/* onnx_matmul.c. A constant of floats of this shape, named after `value` and in its place, whose
+ * elements are *from. */
+enum pith_status pith_onnx_new_weight(struct onnx_lower *l, uint32_t value,
+                                      const struct shape *shape, uint32_t *made, const float **from,
+                                      float **to);
+/* What can be loaded again, should another node want it as it was. */
+void pith_onnx_unload(struct onnx_lower *l, uint32_t value);
+/* onnx_dilated.c: l is a Conv with its attributes in their slots. A constant kernel with zeros
+ * between its taps becomes a smaller one, dilated. */
+enum pith_status pith_onnx_dilate(struct onnx_lower *l);
 /* The node computes in a wider type: input 0 is cast to it, output 0 back, both without loss. */
 enum pith_status pith_onnx_widened(struct onnx_lower *l, enum pith_type type);
 

@@ -9,10 +9,9 @@
 #include "onnx/graph/onnx_step.h"
 #include "op_interface/op_attr.h"
 
-/* A constant of floats of this shape, named after `value` and in its place, whose elements are
- * *from. */
-static enum pith_status new_weight(struct onnx_lower *l, uint32_t value, const struct shape *shape,
-                                   uint32_t *made, const float **from, float **to)
+enum pith_status pith_onnx_new_weight(struct onnx_lower *l, uint32_t value,
+                                      const struct shape *shape, uint32_t *made, const float **from,
+                                      float **to)
 {
     struct onnx_import *im = l->im;
     enum pith_status status = pith_onnx_load(im, value);
@@ -37,8 +36,7 @@ static enum pith_status new_weight(struct onnx_lower *l, uint32_t value, const s
     return PITH_OK;
 }
 
-/* What can be loaded again, should another node want it as it was. */
-static void unload(struct onnx_lower *l, uint32_t value)
+void pith_onnx_unload(struct onnx_lower *l, uint32_t value)
 {
     struct onnx_value *v = &l->im->values[value];
     if (!v->tensor)
@@ -58,14 +56,14 @@ static enum pith_status transposed(struct onnx_lower *l, uint32_t value, uint32_
         *result = l->im->values[value].turned - 1;
         return PITH_OK;
     }
-    enum pith_status status =
-        new_weight(l, value, &(struct shape){.rank = 2, .dim = {n, k}}, result, &from, &to);
+    enum pith_status status = pith_onnx_new_weight(
+        l, value, &(struct shape){.rank = 2, .dim = {n, k}}, result, &from, &to);
     if (status)
         return status;
     for (size_t i = 0; i < k; i++)
         for (size_t j = 0; j < n; j++)
             to[j * k + i] = from[i * n + j];
-    unload(l, value);
+    pith_onnx_unload(l, value);
     l->im->values[value].turned = *result + 1;
     return PITH_OK;
 }
@@ -151,13 +149,13 @@ static uint32_t kernel_of(struct onnx_steps *s, const struct left_product *p)
     uint32_t made;
     float *to;
     if (!s->status)
-        s->status = new_weight(s->l, p->w, &shape, &made, &from, &to);
+        s->status = pith_onnx_new_weight(s->l, p->w, &shape, &made, &from, &to);
     if (s->status)
         return ONNX_VALUE_NONE;
     for (size_t i = 0; i < shape.dim[0]; i++)
         for (size_t j = 0; j < p->k; j++)
             to[i * p->k + j] = p->scale * from[p->turned ? j * p->m + i : i * p->k + j];
-    unload(s->l, p->w);
+    pith_onnx_unload(s->l, p->w);
     return made;
 }
 

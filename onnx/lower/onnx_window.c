@@ -162,7 +162,8 @@ enum pith_status pith_lower_conv(struct onnx_lower *l)
         return status;
     struct window win = {
         n, x->dim + 2, w->dim + 2, ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS};
-    return take_window(l, &win);
+    status = take_window(l, &win);
+    return status || l->info->op != PITH_OP_CONV ? status : pith_onnx_dilate(l);
 }
 
 /* p of LpPool and GlobalLpPool: a float at opset 1. */

@@ -24,17 +24,14 @@ struct cut {
     uint64_t units;   /* tiles x groups x images */
 };
 
-/* Bands of output rows and the copy of what is under one. */
+/* Bands of outputs and the copy of what is under one. */
 struct band {
-    uint32_t rows; /* of output, the last band's may be fewer; 0: one alone is too large */
+    uint32_t rows;    /* the last band's may be fewer; 0: one alone is too large */
+    uint32_t columns; /* of a row: all, but where the image is one row */
     uint32_t in_rows;
     size_t width; /* of a row, with padding, every stride_w-th column of it */
     size_t plane; /* floats from one channel to the next */
     size_t floats;
-    /* columns [begin, end) of phase 0, 1 of a row are x[from], x[from + stride_w] ..; others 0 */
-    struct {
-        size_t begin, end, from;
-    } phase[2];
 };
 
 /* The lowered convolution. What follows g's image is there where its kernel or its axes need it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_rows.c - convolutions of images with wide rows: a band of output rows at a time by
- * conv_rows_f32, on a padded copy of the input rows under it.
+/* conv_rows.c - convolutions of images with wide rows: a band of output rows, or of one long row's
+ * columns, at a time by conv_rows_f32, on a padded copy of the input under it.
  *
  *     scratch = one band [C][band rows, padded width] for each lane */
 #include "products/conv_kernel.h"
@@ -8,19 +8,36 @@
 #define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
 #define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */
 #define BAND_PIXELS 64u    /* at least, else the weights are read too often */
-#define ROWS_MAX_TAPS 64u
-/* Parting a pixel's channels by stride 2 takes as long as so many output channels of one tap. */
-#define PART_CHANNELS 32u
+#define ROW_PIXELS 48u     /* of a part of a long row, at least */
+#define ROWS_MAX_TAPS 512u
+/* Parting pixels by the stride takes as long for each as so many output channels of one tap. */
+#define PART_CHANNELS 16u
+
+/* Pixels of one row whose copy fits; a row that is the whole image may have several bands. */
+static uint32_t columns_of(const struct conv_geom *g, uint64_t in_rows)
+{
+    const uint64_t fit = BAND_FLOATS / g->c / g->stride_w / in_rows;
+    const uint64_t reach = (uint64_t)(g->kw - 1) * g->dil_w / g->stride_w;
+    if (g->oh > 1 || fit >= g->ow + reach || fit < reach + ROW_PIXELS)
+        return g->ow;
+    const uint32_t most = (uint32_t)(fit - reach) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    const uint32_t bands = (g->ow - 1) / most + 1, columns = (g->ow - 1) / bands + 1;
+    return (columns + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+}
 
 static struct band band_of(const struct conv *v)
 {
     const struct conv_geom *g = &v->g;
-    struct band b = {.width = g->ow + (size_t)(g->kw - 1) * g->dil_w / g->stride_w};
+    uint64_t reach = (uint64_t)(g->kh - 1) * g->dil_h + 1;
+    struct band b = {0};
+    if (g->c > BAND_FLOATS || reach > BAND_FLOATS)
+        return b;
+    b.columns = columns_of(g, reach);
+    b.width = b.columns + (size_t)(g->kw - 1) * g->dil_w / g->stride_w;
     uint64_t per_row = (uint64_t)g->stride_w * b.width; /* both are small: the planes are */
-    if (per_row > BAND_FLOATS || g->c > BAND_FLOATS)
+    if (per_row > BAND_FLOATS)
         return b;
     per_row *= g->c;
-    uint64_t reach = (uint64_t)(g->kh - 1) * g->dil_h + 1;
     if (per_row > BAND_FLOATS || per_row * reach > 2 * (uint64_t)BAND_FLOATS)
         return b;
     uint64_t fit =
@@ -32,30 +49,22 @@ static struct band band_of(const struct conv *v)
     b.plane = b.in_rows * b.width * g->stride_w;
     b.floats = (g->c * b.plane + 2 * (size_t)DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN *
                DENSE_PANEL_ALIGN;
-    const size_t s = g->stride_w, pad = g->pad_left;
-    for (size_t i = 0; i < s && i < 2; i++) {
-        size_t end = (g->w + pad + s - 1 - i) / s, begin = pad > i ? (pad - i + s - 1) / s : 0;
-        end = end < b.width ? end : b.width;
-        begin = begin < end ? begin : end;
-        b.phase[i].end = end;
-        b.phase[i].begin = begin;
-        b.phase[i].from = begin < end ? begin * s + i - pad : 0;
-    }
     return b;
 }
 
 static uint64_t bands_of(const struct conv *v, const struct band *b)
 {
-    return (uint64_t)v->n * v->groups * ((v->g.oh + b->rows - 1) / b->rows);
+    const uint64_t across = (v->g.ow - 1) / b->columns + 1;
+    return v->n * v->groups * ((v->g.oh + b->rows - 1) / b->rows) * across;
 }
 
 static bool rows_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
     const struct conv_geom *g = &v->g;
-    return env->kernels->dense.conv_rows_f32 && !v->more && pith_conv_is_small(v) &&
-           g->stride_w <= 2 && !v->in_place && g->kh * g->kw <= ROWS_MAX_TAPS &&
-           v->pixels >= 2 * (uint64_t)BAND_PIXELS && band_of(v).rows > 0;
+    return env->kernels->dense.conv_rows_f32 && !v->more && pith_conv_is_small(v) && !v->in_place &&
+           g->kh * g->kw <= ROWS_MAX_TAPS && v->pixels >= 2 * (uint64_t)BAND_PIXELS &&
+           band_of(v).rows > 0;
 }
 
 /* Lanes past the end of each row are multiplied, too. */
@@ -64,7 +73,8 @@ static uint64_t rows_cost(const struct op_args *args, const struct op_env *env)
     const struct conv *v = args->lowered;
     const struct conv_geom *g = &v->g;
     uint32_t lanes = env->kernels->dense.lanes;
-    uint64_t part = g->stride_w == 2 ? (uint64_t)g->ow * PART_CHANNELS / (g->kh * g->kw) : 0;
+    uint64_t part = (uint64_t)g->ow * g->stride_w * PART_CHANNELS / (g->kh * g->kw);
+    part = g->stride_w > 1 ? part : 0;
     return ((uint64_t)g->ow + lanes - 1) / lanes * lanes * g->o + part;
 }
 
@@ -78,27 +88,36 @@ static enum pith_status rows_workspace(const struct op_args *args, const struct 
                                  v->way.band.floats, need);
 }
 
-/* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the
- * pixels of an output row lie side by side under each tap. */
-static float *row_fill(const struct dense_kernels *d, const struct band *b, size_t stride,
-                       const float *x, float *to)
+/* One padded input row under outputs from ox on: columns 0, s, 2s .. first, then 1, s + 1 .. with
+ * s = stride_w, so that the pixels of an output row lie side by side under each tap. */
+static float *row_fill(const struct dense_kernels *d, const struct band *b,
+                       const struct conv_geom *g, const float *x, uint32_t ox, float *to)
 {
-    for (size_t i = 0; i < stride; i++, to += b->width) {
-        size_t begin = b->phase[i].begin, n = b->phase[i].end - begin;
-        const float *from = x + b->phase[i].from;
-        memset(to, 0, begin * sizeof *to);
-        if (stride == 1)
-            memcpy(to + begin, from, n * sizeof *to);
+    const int64_t s = g->stride_w, width = (int64_t)b->width;
+    for (int64_t i = 0; i < s; i++, to += width) {
+        const int64_t first = ox * s + i - g->pad_left, left = g->w - first;
+        int64_t begin = first < 0 ? (s - 1 - first) / s : 0,
+                end = left > 0 ? (left + s - 1) / s : 0;
+        end = end < width ? end : width;
+        begin = begin < end ? begin : end;
+        const size_t n = (size_t)(end - begin);
+        memset(to, 0, (size_t)begin * sizeof *to);
+        memset(to + end, 0, (size_t)(width - end) * sizeof *to);
+        if (s == 1)
+            memcpy(to + begin, x + first + begin, n * sizeof *to);
+        else if (s == 2 && n > 0)
+            d->even_f32(to + begin, x + first + 2 * begin, n);
         else
-            d->even_f32(to + begin, from, n);
-        memset(to + begin + n, 0, (b->width - begin - n) * sizeof *to);
+            for (int64_t j = begin; j < end; j++)
+                to[j] = x[first + j * s];
     }
     return to;
 }
 
-/* The input rows from iy on (negative: above the image) into one band. */
+/* The input from row iy on (negative: above the image) under outputs from column ox on, into one
+ * band. */
 static void band_fill(const struct conv_run *r, const struct band *b, const float *x, int64_t iy,
-                      float *band)
+                      uint32_t ox, float *band)
 {
     const struct conv_geom *g = &r->v->g;
     size_t row = b->width * g->stride_w;
@@ -106,7 +125,7 @@ static void band_fill(const struct conv_run *r, const struct band *b, const floa
     for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
         for (int64_t y = iy; y < iy + b->in_rows; y++) {
             if (y >= 0 && y < g->h) {
-                to = row_fill(r->d, b, g->stride_w, x + (size_t)y * g->w, to);
+                to = row_fill(r->d, b, g, x + (size_t)y * g->w, ox, to);
             } else {
                 memset(to, 0, row * sizeof *to);
                 to += row;
@@ -123,7 +142,7 @@ static void rows_body(void *arg, uint32_t i, uint32_t lane)
     const struct band *b = &v->way.band;
     const float *bias = r->bias;
     float *band = r->panels + lane * b->floats;
-    uint32_t bands = (g->oh + b->rows - 1) / b->rows;
+    uint32_t bands = (g->oh + b->rows - 1) / b->rows, across = (g->ow - 1) / b->columns + 1;
     size_t tap[ROWS_MAX_TAPS], row = b->width * g->stride_w;
     for (uint32_t t = 0; t < g->kh * g->kw; t++) {
         size_t x = (size_t)(t % g->kw) * g->dil_w;
@@ -131,10 +150,14 @@ static void rows_body(void *arg, uint32_t i, uint32_t lane)
             (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w * b->width + x / g->stride_w;
     }
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
-        size_t group = (size_t)(u / bands), own = group % v->groups;
-        uint32_t oy = (uint32_t)(u % bands) * b->rows;
-        size_t out = group * r->y_group + (size_t)oy * g->ow;
-        band_fill(r, b, r->x + group * r->x_group, (int64_t)oy * g->stride_h - g->pad_top, band);
+        size_t group = (size_t)(u / across / bands), own = group % v->groups;
+        uint32_t oy = (uint32_t)(u / across % bands) * b->rows;
+        uint32_t ox = (uint32_t)(u % across) * b->columns;
+        size_t out = group * r->y_group + (size_t)oy * g->ow + ox;
+        if (ox >= g->ow)
+            continue;
+        band_fill(r, b, r->x + group * r->x_group, (int64_t)oy * g->stride_h - g->pad_top, ox,
+                  band);
         struct conv_rows_f32_job job = {.a = r->w + own * r->group_floats,
                                         .a_step = v->k * r->d->mr,
                                         .b = band,
@@ -149,7 +172,7 @@ static void rows_body(void *arg, uint32_t i, uint32_t lane)
                                         .residual = r->residual ? r->residual + out : NULL,
                                         .m = g->o,
                                         .rows = g->oh - oy < b->rows ? g->oh - oy : b->rows,
-                                        .ow = g->ow,
+                                        .ow = g->ow - ox < b->columns ? g->ow - ox : b->columns,
                                         .act = r->act};
         r->d->conv_rows_f32(&job);
     }

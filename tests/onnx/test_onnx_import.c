@@ -88,6 +88,40 @@ static void test_default_lists(void **state)
     }
 }
 
+/* Zeros between taps: of both axes, of columns alone; where one is not zero all stay. */
+static void test_taps_apart(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        float w[4 * 25] = {0};
+        for (int i = 0; i < 4; i++)
+            for (int y = 0; y < 5; y++)
+                for (int x = 0; x < 5; x += 2)
+                    w[i * 25 + y * 5 + x] = kind == 0 && y % 2 ? 0.0f : (float)(1 + i + y * 10 + x);
+        w[30] = kind == 2 ? 1.0f : w[30];
+        w[31] = kind == 2 ? 1.0f : 0.0f;
+        const int64_t dims[] = {4, 1, 5, 5};
+        struct proto g = {0}, conv = build_node("Conv", "conv1", "x w -> y");
+        build_attr_ints(&conv, "pads", 4, 2, 2, 2, 2);
+        proto_message(&g, GRAPH_NODE, conv);
+        proto_message(&g, GRAPH_INITIALIZER, build_tensor("w", 1, dims, 4, w, sizeof w));
+        build_input(&g, "x", 4, 1, 1, 8, 8);
+        build_output(&g, "y");
+        struct proto file = build_model(g, 13);
+        struct pith_model *m = import(&file, NULL);
+        const int32_t *attr = m->nodes[0].attr;
+        const float *taps = value_named(m, "w")->constant->data;
+        assert_int_equal(attr_item(attr, ATTR_CONV_DILATIONS, 0, 1), kind == 0 ? 2 : 1);
+        assert_int_equal(attr_item(attr, ATTR_CONV_DILATIONS, 1, 1), kind == 2 ? 1 : 2);
+        shape_is(value_named(m, "w"), 4, 4, 1, kind == 0 ? 3 : 5, kind == 2 ? 5 : 3);
+        shape_is(value_named(m, "y"), 4, 1, 4, 8, 8);
+        if (kind == 0)
+            for (int i = 0; i < 36; i++)
+                assert_true(taps[i] == w[i / 9 * 25 + i / 3 % 3 * 10 + i % 3 * 2]);
+        pith_model_free(m);
+    }
+}
+
 static void test_conv_messages(void **state)
 {
     (void)state;
@@ -658,6 +692,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_pad),
         cmocka_unit_test(test_default_lists),
+        cmocka_unit_test(test_taps_apart),
         cmocka_unit_test(test_conv_messages),
         cmocka_unit_test(test_gemm_transposed),
         cmocka_unit_test(test_shared_weight),
