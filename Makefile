@@ -250,6 +250,13 @@ VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print
 define pc_file
 prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: $(1)\nDescription: $(2)\nVersion: $(VERSION)\nLibs: -L$${libdir} -l$(1)\nLibs.private: $(3)\nCflags: -I$${includedir}\n
 endef
+SITE := $(BUILD)/site-venv
+.PHONY: site
+site: ## the documents as a web site, in build/site (mkdocs-material from PyPI); a broken link is an error
+	@[ -x $(SITE)/bin/mkdocs ] || { $(PYTHON) -m venv $(SITE) && $(SITE)/bin/pip install -q mkdocs-material; }
+	@$(PYTHON) packages/site.py $(BUILD)/pages
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict -f $(BUILD)/pages/mkdocs.yml -d $(abspath $(BUILD))/site
+
 .PHONY: dist deb
 dist: $(O)/portable/pith wheel ## a release in build/dist: sources, the program without needs but glibc, the wheel, checksums
 	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist

@@ -129,7 +129,7 @@ static void kl_term(struct term *t, const struct pith_goal *g, const struct pith
         return;
     const double high = fmax(l->kl_high, l->kl);
     int n = kl_over(g->max_drop, l, 0) <= 0 && kl_over(g->max_drop, l, 1) > 0
-                ? snprintf(t->limit, sizeof t->limit, " to %.4f", high)
+                ? snprintf(t->limit, sizeof t->limit, " +- %.4f", high - l->kl)
                 : 0;
     snprintf(t->limit + n, sizeof t->limit - (size_t)n, " (limit %.4f)", pith_goal_kl(g->max_drop));
     t->over = kl_over(g->max_drop, l, 1);
@@ -165,8 +165,9 @@ static bool snr_term(struct term *t, const struct pith_goal *g, const struct pit
     t->unit = " dB";
     t->output = output;
     if (limit > 0) {
-        int n =
-            db >= limit && low < limit ? snprintf(t->limit, sizeof t->limit, " to %.1f", low) : 0;
+        int n = db >= limit && low < limit
+                    ? snprintf(t->limit, sizeof t->limit, " +- %.1f", db - low)
+                    : 0;
         snprintf(t->limit + n, sizeof t->limit - (size_t)n, " (limit %.1f)", limit);
         t->over = snr_over(low, limit);
     }

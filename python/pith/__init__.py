@@ -386,15 +386,17 @@ def info(model: Path, **options: Any) -> Dict[str, Any]:
 
 def from_torch(module: Any, example: Any, path: Path, **options: Any) -> str:
     """Exports a PyTorch module to ONNX, in evaluation mode. example: its input, or a tuple of inputs. options: of
-    torch.onnx.export. Returns the path."""
+    torch.onnx.export, such as dynamic_axes for an open batch. Afterwards each submodule is in the mode that it was in.
+    Returns the path."""
     import torch
-    training = module.training
+    modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with torch.no_grad():
             torch.onnx.export(module, example if isinstance(example, tuple) else (example,), os.fspath(path), **options)
     finally:
-        module.train(training)
+        for part, training in modes:  # train() would also wake the parts that were frozen
+            part.training = training
     return os.fspath(path)
 
 

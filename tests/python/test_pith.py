@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The installed package, on a network of digits: WORK/digits.onnx, [1, 1, 28, 28] to [1, 10]."""
+import contextlib
 import ctypes
 import os
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -161,3 +164,29 @@ def test_a_picture(tmp_path, labels):
     assert np.allclose(scores, net(FLOATS[:1]).reshape(scores.shape), atol=1e-5)
     top = scores.top(2)
     assert top[0][:2] == (labels[0], f"digit {labels[0]}") and top[0][2] >= top[1][2]
+
+
+def test_from_torch_leaves_modes_alone(monkeypatch, tmp_path):
+    class Module:
+        def __init__(self, training, parts=()):
+            self.training, self.parts = training, parts
+
+        def modules(self):
+            return [self, *self.parts]
+
+        def eval(self):
+            for part in self.modules():
+                part.training = False
+
+    def export(module, args, path, **options):
+        calls.append(([part.training for part in module.modules()], args, path, options))
+        raise RuntimeError("cannot be exported")
+
+    calls = []
+    torch = types.SimpleNamespace(no_grad=contextlib.nullcontext, onnx=types.SimpleNamespace(export=export))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    module = Module(True, (Module(False), Module(True)))
+    with pytest.raises(RuntimeError):
+        pith.from_torch(module, 7, tmp_path / "net.onnx", opset_version=17)
+    assert calls == [([False] * 3, (7,), str(tmp_path / "net.onnx"), {"opset_version": 17})]
+    assert [part.training for part in module.modules()] == [True, False, True]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the files that README's commands for your own network name: photos.onnx, which classifies
+"""Writes the files that docs/commands.md's commands for your own network name: photos.onnx, which classifies
 pictures of 3x224x224 by their main colour, val.tar and labels.csv with 40 such pictures of many sizes,
 picture.png, a green one; bert.onnx with ids and mask, vad.onnx with a state, speech.wav."""
 import io

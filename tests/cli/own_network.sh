@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# README's commands for your own network, typed: they are taken from README itself and must end well with the
-# files they name, generated ones and, where $PITH_DATA is, ResNet-20 with 80 pictures of CIFAR-10.
-# tests/samples/demo.sh types the other commands.
+# The commands of docs/commands.md for your own network, typed: they must end well with the files they name, generated
+# ones and, where $PITH_DATA is, ResNet-20 with 80 pictures of CIFAR-10. tests/samples/demo.sh types the others.
 . "$(dirname "$0")/sandbox.inc"
 mkdir typed && cd typed || exit 1
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" || exit 1
 
-sed -n '/^## Your own network/,/^## Training/p' "$root/README.md" | sed -n '/^```sh$/,/^```$/{/^```/d;p}' >commands
-[ "$(grep -c '^pith ' commands)" -ge 6 ] || complain "README has no commands for your own network"
+sed -n '/^## Your own network/,/^## Training/p' "$root/docs/commands.md" | sed -n '/^```sh$/,/^```$/{/^```/d;p}' >commands
+[ "$(grep -c '^pith ' commands)" -ge 6 ] || complain "docs/commands.md has no commands for your own network"
 
 # type_all [NOT]: runs all commands that do not name NOT.
 type_all() {
