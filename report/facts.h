@@ -24,6 +24,7 @@ struct report_side {
     bool onnx;                         /* the file is no .pith */
     struct pith_byte_account *account; /* owns */
     struct pith_engine *engine;        /* owns */
+    struct pith_engine *outline;       /* owns: of one thread, describes itself and does not run */
     struct pith_need need;
     uint64_t macs;
     double ms; /* median; 0: not measured */
@@ -160,11 +161,11 @@ const char *pith_class_text(const struct report *r, int64_t c, char *to, size_t 
 /* A picture of a weight, cut to `most` pixels a side (0: PITH_ERR_LIMIT beyond 16384). */
 enum pith_status pith_weight_picture(const struct pith_weight_array *w, uint32_t most,
                                      struct pith_buffer *png, uint32_t side[2]);
-/* A tensor as maps of grey: [1, C, H, W] or [1, H, W, C] as C maps, at most 16; others as a strip.
- * x: [count]. *n_maps 0: a strip. */
-enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, bool channels_last,
-                                  uint32_t side, struct pith_buffer *png, uint32_t size[2],
-                                  uint32_t *n_maps, uint32_t *n_channels);
+/* A tensor as maps of grey: [1, C, H, W] as C maps, at most 16; others row by row.
+ * x: [count]. *n_maps 0: row by row. */
+enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, uint32_t side,
+                                  struct pith_buffer *png, uint32_t size[2], uint32_t *n_maps,
+                                  uint32_t *n_channels);
 
 /* ---- the page -------------------------------------------------------------------------------- */
 

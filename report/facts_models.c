@@ -21,20 +21,24 @@ static uint64_t tensor_bytes(const struct pith_tensor_bytes *b)
     return b->support + b->codebook + b->index + b->values + b->table;
 }
 
+/* What describes the plan is that of one thread, which every machine of a kind has. */
 static enum pith_status open_engine(struct report *r, struct report_side *s)
 {
-    const struct pith_engine_opts opts = {.size_bytes = sizeof opts,
-                                          .threads = r->o->threads,
-                                          .cpu_mask = r->o->cpu_mask,
-                                          .profile = r->o->seconds > 0};
-    enum pith_status st = pith_engine_open_packed(s->packed, &opts, &s->engine, r->err);
+    struct pith_engine_opts opts = {.size_bytes = sizeof opts,
+                                    .threads = 1,
+                                    .cpu_mask = r->o->cpu_mask,
+                                    .flags = PITH_FLAG_OUTLINE};
+    enum pith_status st = pith_engine_open_packed(s->packed, &opts, &s->outline, r->err);
     if (st)
         return st;
-    s->need = pith_engine_need(s->engine);
+    s->need = pith_engine_need(s->outline);
     struct pith_layer l;
-    for (uint32_t i = 0; !pith_plan_layer(pith_engine_plan(s->engine), i, &l); i++)
+    for (uint32_t i = 0; !pith_plan_layer(pith_engine_plan(s->outline), i, &l); i++)
         s->macs += l.macs;
-    return PITH_OK;
+    opts.flags = 0;
+    opts.threads = r->o->threads;
+    opts.profile = r->o->seconds > 0;
+    return pith_engine_open_packed(s->packed, &opts, &s->engine, r->err);
 }
 
 /* In an ONNX file each weight is an array of its type. */
@@ -271,35 +275,45 @@ static void describe(struct report_layer *l, const float *x, const float *was)
     }
 }
 
+/* The other model's weight of the layer as floats; *was NULL: there is none, or it is no floats. */
+static enum pith_status read_other(const struct report *r, const struct report_layer *l,
+                                   float **was)
+{
+    const struct report_side *before = &r->side[0];
+    bool integers = false;
+    *was = NULL;
+    if (l->vs == UINT32_MAX)
+        return PITH_OK;
+    *was = malloc((size_t)l->count * sizeof **was + 1);
+    if (!*was)
+        return PITH_ERR_MEMORY;
+    if (pith_weight_numbers(before->m, &before->ref[l->vs], NULL, *was, &integers) || integers) {
+        free(*was);
+        *was = NULL;
+    }
+    return PITH_OK;
+}
+
 static enum pith_status describe_layer(struct report *r, uint32_t i)
 {
     struct report_layer *l = &r->layer[i];
-    const struct report_side *s = &r->side[1], *before = &r->side[0];
+    const struct report_side *s = &r->side[1];
     float *x = malloc((size_t)l->count * sizeof *x + 1), *was = NULL;
-    bool integers = false, was_integers = false;
-    if (l->vs != UINT32_MAX)
-        was = malloc((size_t)l->count * sizeof *was + 1);
-    if (!x || (l->vs != UINT32_MAX && !was)) {
-        free(x);
-        free(was);
-        return pith_error_no_memory(r->err);
-    }
-    if (was && (pith_weight_numbers(before->m, &before->ref[l->vs], NULL, was, &was_integers) ||
-                was_integers)) {
-        free(was);
-        was = NULL;
-    }
-    if (pith_weight_numbers(s->m, &s->ref[i], was, x, &integers) == PITH_OK) {
-        l->integers = integers;
+    enum pith_status st = x ? read_other(r, l, &was) : PITH_ERR_MEMORY;
+    if (!st)
+        st = pith_weight_numbers(s->m, &s->ref[i], was, x, &l->integers);
+    if (!st) {
         describe(l, x, was);
         qsort(x, (size_t)l->count, sizeof *x, by_value);
         if (l->count == 0 || isfinite(x[0]))
             find_levels(l, x, l->count);
-    } else
+    } else if (st == PITH_ERR_UNSUPPORTED) { /* neither floats nor bytes */
         l->nonzeros = l->count;
+        st = PITH_OK;
+    }
     free(x);
     free(was);
-    return PITH_OK;
+    return st;
 }
 
 enum pith_status pith_report_weights(struct report *r)
@@ -365,8 +379,8 @@ static void add_energy(struct report_energy *to, const struct report_energy *e)
 /* Products with weights of 0 are skipped after compression. */
 static void take_step(struct report *r, const struct pith_layer *step, struct report_layer *l)
 {
-    struct pith_engine *e = r->side[1].engine;
-    const struct traffic t = traffic_of(pith_engine_plan(e), step->step);
+    const struct report_side *s = &r->side[1];
+    const struct traffic t = traffic_of(pith_engine_plan(s->outline), step->step);
     const double macs = (double)step->macs;
     const double kept = l && l->count ? (double)l->nonzeros / (double)l->count : 1;
     const struct report_energy before =
@@ -381,13 +395,14 @@ static void take_step(struct report *r, const struct pith_layer *step, struct re
     l->after = after;
     l->kernel = step->kernel;
     l->macs = step->macs;
-    if (r->o->seconds > 0)
-        l->ms = (double)pith_engine_layer_ns(e, step->step) / 1e6;
+    if (r->o->seconds > 0 && pith_plan_layer_count(pith_engine_plan(s->engine)) ==
+                                 pith_plan_layer_count(pith_engine_plan(s->outline)))
+        l->ms = (double)pith_engine_layer_ns(s->engine, step->step) / 1e6;
 }
 
 enum pith_status pith_report_steps(struct report *r)
 {
-    const struct pith_plan *plan = pith_engine_plan(r->side[1].engine);
+    const struct pith_plan *plan = pith_engine_plan(r->side[1].outline);
     struct pith_layer step;
     uint32_t n = 0;
     for (uint32_t i = 0; !pith_plan_layer(plan, i, &step); i++)

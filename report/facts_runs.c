@@ -517,29 +517,21 @@ struct watching {
     enum pith_status st;
 };
 
-static float *as_floats(const struct pith_tensor *t, uint64_t *n)
+/* Element i; NAN of types that no picture is made of. */
+static float element(const struct pith_tensor *t, uint64_t i)
 {
-    *n = t->bytes / pith_type_bytes(t->type);
-    float *x = malloc((size_t)*n * sizeof *x + 1);
-    for (uint64_t i = 0; x && i < *n; i++)
-        switch (t->type) {
-        case PITH_F32:
-            x[i] = ((const float *)t->data)[i];
-            break;
-        case PITH_I32:
-            x[i] = (float)((const int32_t *)t->data)[i];
-            break;
-        case PITH_I8:
-            x[i] = ((const int8_t *)t->data)[i];
-            break;
-        case PITH_U8:
-            x[i] = ((const uint8_t *)t->data)[i];
-            break;
-        default:
-            free(x);
-            return NULL;
-        }
-    return x;
+    switch (t->type) {
+    case PITH_F32:
+        return ((const float *)t->data)[i];
+    case PITH_I32:
+        return (float)((const int32_t *)t->data)[i];
+    case PITH_I8:
+        return ((const int8_t *)t->data)[i];
+    case PITH_U8:
+        return ((const uint8_t *)t->data)[i];
+    default:
+        return NAN;
+    }
 }
 
 static void watch_layer(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
@@ -547,13 +539,16 @@ static void watch_layer(void *user, const struct pith_layer *layer, const struct
     struct watching *w = user;
     for (uint32_t i = 0; i < w->r->n_layers && !w->st; i++) {
         struct report_layer *l = &w->r->layer[i];
-        uint64_t n;
-        if (l->node != layer->step || layer->output || l->activation_png.data)
+        const uint64_t n = out->bytes / pith_type_bytes(out->type);
+        if (l->node != layer->step || layer->output || l->activation_png.data || !n ||
+            isnan(element(out, 0)))
             continue;
-        float *x = as_floats(out, &n);
-        if (x && n)
-            w->st = pith_map_picture(x, out, false, w->side, &l->activation_png, l->activation_side,
-                                     &l->n_maps, &l->n_channels);
+        float *x = malloc((size_t)n * sizeof *x);
+        for (uint64_t k = 0; x && k < n; k++)
+            x[k] = element(out, k);
+        w->st = x ? pith_map_picture(x, out, w->side, &l->activation_png, l->activation_side,
+                                     &l->n_maps, &l->n_channels)
+                  : PITH_ERR_MEMORY;
         free(x);
     }
 }

@@ -20,9 +20,12 @@ static enum pith_status draw_weights(struct report *r)
         for (uint32_t d = 0; d < v->rank; d++)
             w.dim[d] = v->dim[d];
         w.x = malloc((size_t)w.count * sizeof *w.x + 1);
-        enum pith_status st = w.x ? PITH_OK : PITH_ERR_MEMORY;
-        if (!st && w.count && !pith_weight_numbers(s->m, &s->ref[i], NULL, w.x, &integers))
+        enum pith_status st =
+            w.x ? pith_weight_numbers(s->m, &s->ref[i], NULL, w.x, &integers) : PITH_ERR_MEMORY;
+        if (!st)
             st = pith_weight_picture(&w, picture_side(r), &r->layer[i].weight_png, side);
+        if (st == PITH_ERR_UNSUPPORTED) /* no weights, or of another type: no picture */
+            st = PITH_OK;
         r->layer[i].weight_side[0] = side[0];
         r->layer[i].weight_side[1] = side[1];
         free(w.x);
@@ -64,6 +67,7 @@ static void free_side(struct report_side *s)
     free(s->bytes);
     pith_byte_account_free(s->account);
     pith_engine_close(s->engine);
+    pith_engine_close(s->outline);
     free(s->top);
     free(s->probability);
 }

@@ -33,20 +33,19 @@ static void put_grey(uint8_t *pixels, uint32_t wide, uint32_t x, uint32_t y, uin
     memset(pixels + ((size_t)y * wide + x) * 3, grey, 3);
 }
 
-static double mean_of(const float *map, uint32_t h, uint32_t w, uint64_t step,
-                      const uint32_t from[2], const uint32_t to[2])
+static double mean_of(const float *map, uint32_t h, uint32_t w, const uint32_t from[2],
+                      const uint32_t to[2])
 {
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t y = from[0]; y < h && (y < to[0] || y == from[0]); y++)
         for (uint32_t x = from[1]; x < w && (x < to[1] || x == from[1]); x++, n++)
-            sum += (double)map[((uint64_t)y * w + x) * step];
+            sum += (double)map[(uint64_t)y * w + x];
     return n ? sum / n : 0;
 }
 
-static enum pith_status put_maps(const float *x, const uint32_t chw[3], bool channels_last,
-                                 uint32_t side, struct pith_buffer *png, uint32_t size[2],
-                                 uint32_t *n_maps)
+static enum pith_status put_maps(const float *x, const uint32_t chw[3], uint32_t side,
+                                 struct pith_buffer *png, uint32_t size[2], uint32_t *n_maps)
 {
     const uint32_t c = chw[0], h = chw[1], w = chw[2];
     const uint32_t n = c < MOST_MAPS ? c : MOST_MAPS, across = n < 4 ? n : 4;
@@ -67,10 +66,10 @@ static enum pith_status put_maps(const float *x, const uint32_t chw[3], bool cha
             for (uint32_t px = 0; px < wide; px++) {
                 const uint32_t from[2] = {py * h / high, px * w / wide};
                 const uint32_t to[2] = {(py + 1) * h / high, (px + 1) * w / wide};
-                const float *map = x + (channels_last ? i : (uint64_t)i * h * w);
-                put_grey(
-                    pixels, size[0], i % across * (wide + 1) + px, i / across * (high + 1) + py,
-                    grey_of(mean_of(map, h, w, channels_last ? c : 1, from, to), low, high_value));
+                const float *map = x + (uint64_t)i * h * w;
+                put_grey(pixels, size[0], i % across * (wide + 1) + px,
+                         i / across * (high + 1) + py,
+                         grey_of(mean_of(map, h, w, from, to), low, high_value));
             }
     *n_maps = n;
     const enum pith_status st = pith_png_encode(pixels, size[0], size[1], 3, png);
@@ -101,22 +100,18 @@ static enum pith_status put_strip(const float *x, uint64_t n, uint32_t side,
     return st;
 }
 
-enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, bool channels_last,
-                                  uint32_t side, struct pith_buffer *png, uint32_t size[2],
-                                  uint32_t *n_maps, uint32_t *n_channels)
+enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, uint32_t side,
+                                  struct pith_buffer *png, uint32_t size[2], uint32_t *n_maps,
+                                  uint32_t *n_channels)
 {
     const uint32_t *d = t->dim;
-    const bool maps = t->rank == 4 && d[0] == 1 && d[1] && d[2] && d[3] &&
-                      (channels_last ? d[1] * d[2] : d[2] * d[3]) > 1;
-    const uint32_t chw[3] = {channels_last ? d[3] : d[1], channels_last ? d[1] : d[2],
-                             channels_last ? d[2] : d[3]};
+    const bool maps = t->rank == 4 && d[0] == 1 && d[1] && d[2] * d[3] > 1;
     uint64_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++)
         n *= d[i];
     *n_maps = 0;
-    *n_channels = maps ? chw[0] : 0;
+    *n_channels = maps ? d[1] : 0;
     if (n == 0)
         return PITH_OK;
-    return maps ? put_maps(x, chw, channels_last, side, png, size, n_maps)
-                : put_strip(x, n, side, png, size);
+    return maps ? put_maps(x, d + 1, side, png, size, n_maps) : put_strip(x, n, side, png, size);
 }

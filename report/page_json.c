@@ -4,13 +4,21 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/escape_text.h"
 #include "report/chart/chart_text.h"
 #include "compress/recipe/json_value.h"
 #include "facts.h"
 
+enum { MOST_LEVELS = 32, MOST_PREDICTIONS = 2000, MOST_RESULTS = 1000 };
+
+/* With six significant digits: more would say nothing and fill the page. */
 static json_t *number(double x)
 {
-    return isfinite(x) ? json_real(x) : json_null();
+    if (!isfinite(x))
+        return json_null();
+    const double digits = x != 0 ? 5 - floor(log10(fabs(x))) : 0;
+    const double ten = pow(10, fabs(digits));
+    return json_real(digits < 0 ? round(x / ten) * ten : round(x * ten) / ten);
 }
 
 static json_t *whole(uint64_t x)
@@ -20,11 +28,8 @@ static json_t *whole(uint64_t x)
 
 static json_t *energy_json(const struct report_energy *e)
 {
-    json_t *o = json_object();
-    pith_json_put(&o, "arithmetic_j", number(e->arithmetic));
-    pith_json_put(&o, "weights_j", number(e->weights));
-    pith_json_put(&o, "activations_j", number(e->activations));
-    return o;
+    return json_pack("{s:o, s:o, s:o}", "arithmetic_j", number(e->arithmetic), "weights_j",
+                     number(e->weights), "activations_j", number(e->activations));
 }
 
 static json_t *counts_json(const uint64_t *x, uint32_t n)
@@ -43,74 +48,56 @@ static json_t *numbers_json(const double *x, uint32_t n)
     return a;
 }
 
-static json_t *histogram_json(const struct report_layer *l)
-{
-    json_t *o = json_object();
-    pith_json_put(&o, "low", number(l->low));
-    pith_json_put(&o, "high", number(l->high));
-    if (l->has_before)
-        pith_json_put(&o, "before", counts_json(l->bin[0], REPORT_BINS));
-    pith_json_put(&o, "after", counts_json(l->bin[1], REPORT_BINS));
-    return o;
-}
-
 static json_t *layer_json(const struct report_layer *l)
 {
-    json_t *o = json_object();
-    pith_json_put(&o, "name", json_string(l->name));
-    pith_json_put(&o, "op", json_string(l->op));
-    pith_json_put(&o, "shape", json_string(l->shape));
-    pith_json_put(&o, "weights", whole(l->count));
-    pith_json_put(&o, "nonzeros", whole(l->nonzeros));
-    pith_json_put(&o, "before_bytes", whole(l->before_bytes));
-    pith_json_put(&o, "bytes", whole(l->bytes));
-    pith_json_put(&o, "bits", number(l->bits));
-    pith_json_put(&o, "grid", json_string(l->grid));
-    pith_json_put(&o, "code", json_string(l->code));
-    pith_json_put(&o, "levels", l->n_levels ? whole(l->n_levels) : json_null());
-    pith_json_put(&o, "weight_snr_db", number(l->weight_db));
-    pith_json_put(&o, "alone_snr_db", number(l->alone_db));
-    pith_json_put(&o, "result_snr_db", number(l->layer_db));
-    pith_json_put(&o, "kernel", l->kernel ? json_string(l->kernel) : json_null());
-    pith_json_put(&o, "macs", whole(l->macs));
-    pith_json_put(&o, "ms", number(l->ms));
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}",
+        "name", l->name, "op", l->op, "shape", l->shape, "weights", whole(l->count), "nonzeros",
+        whole(l->nonzeros), "before_bytes", whole(l->before_bytes), "bytes", whole(l->bytes),
+        "bits", number(l->bits), "grid", l->grid, "code", l->code, "levels",
+        l->n_levels ? whole(l->n_levels) : json_null(), "weight_snr_db", number(l->weight_db),
+        "alone_snr_db", number(l->alone_db), "result_snr_db", number(l->layer_db), "kernel",
+        l->kernel, "macs", whole(l->macs), "ms", number(l->ms));
     pith_json_put(&o, "energy_before", energy_json(&l->before));
     pith_json_put(&o, "energy", energy_json(&l->after));
-    if (l->n_levels && l->n_levels <= 32) {
+    if (l->n_levels && l->n_levels <= MOST_LEVELS) {
         pith_json_put(&o, "level", numbers_json(l->level, l->n_levels));
         pith_json_put(&o, "level_count", counts_json(l->level_count, l->n_levels));
     }
-    pith_json_put(&o, "histogram", histogram_json(l));
+    pith_json_put(&o, "histogram",
+                  json_pack("{s:o, s:o, s:o, s:o}", "low", number(l->low), "high", number(l->high),
+                            "before", counts_json(l->bin[0], l->has_before ? REPORT_BINS : 0),
+                            "after", counts_json(l->bin[1], REPORT_BINS)));
     return o;
 }
 
 static json_t *side_json(const struct report *r, uint32_t side)
 {
     const struct report_side *s = &r->side[side];
-    json_t *o = json_object();
-    if (!s->m) {
-        json_decref(o);
+    char name[512]; /* of a file: perhaps no UTF-8, which JSON is */
+    if (!s->m)
         return json_null();
-    }
-    pith_json_put(&o, "name", json_string(s->name));
-    pith_json_put(&o, "bytes", whole(s->file_bytes));
-    pith_json_put(&o, "macs", whole(s->macs));
-    pith_json_put(&o, "plan_bytes", whole(s->need.bytes));
-    pith_json_put(&o, "arena_bytes", whole(s->need.arena_bytes));
-    pith_json_put(&o, "ms", s->ms > 0 ? number(s->ms) : json_null());
-    pith_json_put(&o, "labelled", whole(s->labelled));
-    pith_json_put(&o, "correct", whole(s->correct));
-    pith_json_put(&o, "top1", number(s->labelled ? (double)s->correct / (double)s->labelled : NAN));
-    pith_json_put(&o, "psnr", number(r->accuracy[side].samples ? r->accuracy[side].psnr : NAN));
+    pith_escape_text(s->name, name, sizeof name);
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", name, "bytes",
+                     whole(s->file_bytes), "macs", whole(s->macs), "plan_bytes",
+                     whole(s->need.bytes), "arena_bytes", whole(s->need.arena_bytes), "ms",
+                     number(s->ms > 0 ? s->ms : (double)NAN), "labelled", whole(s->labelled),
+                     "correct", whole(s->correct), "top1",
+                     number((double)s->correct / (double)s->labelled), "psnr",
+                     number(r->accuracy[side].samples ? r->accuracy[side].psnr : (double)NAN));
+}
+
+static json_t *sections_json(const struct report_side *s)
+{
+    json_t *o = json_object();
+    for (uint32_t i = 0; i < PITH_SECTIONS && !s->onnx; i++)
+        pith_json_put(&o, pith_section_name((enum pith_section)i), whole(s->account->section[i]));
     return o;
 }
 
-static json_t *sections_json(const struct pith_byte_account *a)
+static json_t *class_or_null(int64_t c)
 {
-    json_t *o = json_object();
-    for (uint32_t i = 0; i < PITH_SECTIONS; i++)
-        pith_json_put(&o, pith_section_name((enum pith_section)i), whole(a->section[i]));
-    return o;
+    return c == PITH_NO_LABEL ? json_null() : json_integer(c);
 }
 
 static json_t *changes_json(const struct report *r)
@@ -118,31 +105,24 @@ static json_t *changes_json(const struct report *r)
     json_t *a = json_array();
     for (uint32_t i = 0; i < r->n_changes; i++) {
         const struct report_change *c = &r->change[i];
-        json_t *o = json_object();
-        pith_json_put(&o, "sample", whole(c->sample));
-        pith_json_put(&o, "label",
-                      c->label == PITH_NO_LABEL ? json_null() : json_integer(c->label));
-        pith_json_put(&o, "before", whole(c->top[0]));
-        pith_json_put(&o, "after", whole(c->top[1]));
-        pith_json_put(&o, "probability_before", number((double)c->probability[0]));
-        pith_json_put(&o, "probability_after", number((double)c->probability[1]));
-        pith_json_append(&a, o);
+        pith_json_append(&a, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "sample", whole(c->sample),
+                                       "label", class_or_null(c->label), "before", whole(c->top[0]),
+                                       "after", whole(c->top[1]), "probability_before",
+                                       number((double)c->probability[0]), "probability_after",
+                                       number((double)c->probability[1])));
     }
     return a;
 }
 
-/* Pairs that occur: label, prediction before (where there is one) and after, of each sample. */
+/* Label, prediction before (null: no such model) and after, of each sample. */
 static json_t *predictions_json(const struct report *r)
 {
+    const uint32_t *was = r->side[0].top;
     json_t *a = json_array();
-    for (uint64_t i = 0; i < r->n_samples && i < 2000; i++) {
-        json_t *row = json_array();
-        pith_json_append(&row, r->label && r->label[i] != PITH_NO_LABEL ? json_integer(r->label[i])
-                                                                        : json_null());
-        for (uint32_t side = 0; side < 2; side++)
-            pith_json_append(&row, r->side[side].top ? whole(r->side[side].top[i]) : json_null());
-        pith_json_append(&a, row);
-    }
+    for (uint64_t i = 0; i < r->n_samples && i < MOST_PREDICTIONS; i++)
+        pith_json_append(
+            &a, json_pack("[o, o, o]", class_or_null(r->label ? r->label[i] : PITH_NO_LABEL),
+                          was ? whole(was[i]) : json_null(), whole(r->side[1].top[i])));
     return a;
 }
 
@@ -150,14 +130,11 @@ static json_t *files_json(const struct report *r)
 {
     json_t *a = json_array();
     for (uint32_t i = 0; i < r->n_files; i++) {
-        json_t *o = json_object();
-        pith_json_put(&o, "encoder", json_string(r->file[i].encoder));
-        pith_json_put(&o, "quality", number(r->file[i].quality));
-        pith_json_put(&o, "bytes", number(r->file[i].bytes));
-        pith_json_put(&o, "loss", number(r->file[i].loss));
-        pith_json_put(&o, "fits", json_boolean(r->file[i].fits));
-        pith_json_put(&o, "chosen", json_boolean(r->file[i].chosen));
-        pith_json_append(&a, o);
+        const struct report_file *f = &r->file[i];
+        pith_json_append(&a,
+                         json_pack("{s:s, s:o, s:o, s:o, s:b, s:b}", "encoder", f->encoder,
+                                   "quality", number(f->quality), "bytes", number(f->bytes), "loss",
+                                   number(f->loss), "fits", f->fits, "chosen", f->chosen));
     }
     return a;
 }
@@ -165,13 +142,11 @@ static json_t *files_json(const struct report *r)
 static json_t *sweep_json(const struct report *r)
 {
     json_t *a = json_array();
-    for (uint32_t i = 0; i < r->sweep.n && i < 1000; i++) {
-        json_t *o = json_object();
-        pith_json_put(&o, "combination", whole(r->sweep.point[i].combination));
-        pith_json_put(&o, "bytes", whole(r->sweep.point[i].bytes));
-        pith_json_put(&o, "quality", number(r->sweep.point[i].quality));
-        pith_json_put(&o, "front", json_boolean(i < r->n_front));
-        pith_json_append(&a, o);
+    for (uint32_t i = 0; i < r->sweep.n && i < MOST_RESULTS; i++) {
+        const struct pith_sweep_point *p = &r->sweep.point[i];
+        pith_json_append(&a, json_pack("{s:o, s:o, s:o, s:b}", "combination", whole(p->combination),
+                                       "bytes", whole(p->bytes), "quality", number(p->quality),
+                                       "front", i < r->n_front));
     }
     return a;
 }
@@ -196,11 +171,11 @@ static json_t *layers_json(const struct report *r)
 static json_t *all_json(const struct report *r)
 {
     static const char *const loss_name[] = {"drop", "kl", "noise_db"};
-    json_t *o = json_object();
-    pith_json_put(&o, "pith", json_integer(1));
-    pith_json_put(&o, "before", side_json(r, 0));
-    pith_json_put(&o, "after", side_json(r, 1));
-    pith_json_put(&o, "samples", whole(r->n_samples));
+    json_t *o =
+        json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pith", 1, "before", side_json(r, 0),
+                  "after", side_json(r, 1), "samples", whole(r->n_samples), "energy_before",
+                  energy_json(&r->before), "energy", energy_json(&r->after), "sections",
+                  sections_json(&r->side[1]), "layers", layers_json(r));
     if (r->n_classes) {
         pith_json_put(&o, "classes", whole(r->n_classes));
         if (r->side[0].top)
@@ -210,13 +185,9 @@ static json_t *all_json(const struct report *r)
     }
     if (r->compared.samples) {
         pith_json_put(&o, "output_snr_db", number(r->compared.output.snr_db));
-        pith_json_put(&o, "kl", number(r->compared.classes ? r->compared.kl : NAN));
+        pith_json_put(&o, "kl", number(r->compared.classes ? r->compared.kl : (double)NAN));
         pith_json_put(&o, "random_inputs", json_boolean(r->random));
     }
-    pith_json_put(&o, "energy_before", energy_json(&r->before));
-    pith_json_put(&o, "energy", energy_json(&r->after));
-    pith_json_put(&o, "sections", sections_json(r->side[1].account));
-    pith_json_put(&o, "layers", layers_json(r));
     if (r->n_files) {
         pith_json_put(&o, "loss", json_string(loss_name[r->loss]));
         pith_json_put(&o, "limit", number(r->limit));
@@ -233,7 +204,7 @@ enum pith_status pith_report_json(const struct report *r, struct pith_buffer *ou
 {
     struct chart_text t = {0};
     json_t *root = all_json(r);
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+    char *text = root ? pith_json_text(root, JSON_COMPACT) : NULL;
     json_decref(root);
     /* "</script" ends the element wherever it stands */
     for (const char *c = text; c && *c; c++)

@@ -5,192 +5,162 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/count_text.h"
 #include "op_interface/op_traits.h"
 #include "page.h"
 #include "pith_host.h"
 
 enum { MOST_BARS = 64, MOST_NODES = 400, OPEN_DETAILS = 6 };
 
-/* ---- bars by layer --------------------------------------------------------------------------- */
+/* ---- bars ------------------------------------------------------------------------------------ */
+
+static const char *const byte_units[] = {"bytes", "KiB", "MiB", "GiB", NULL};
+static const char *const joule_units[] = {"pJ", "nJ", "µJ", "mJ", "J", NULL};
+
+/* One bar for each layer: what is drawn (side 0: before) and written beside it. */
+struct measure {
+    double (*value)(const struct report_layer *l, uint32_t side);
+    const char *(*note)(const double value[2], char to[NUMBER_BYTES]);
+};
+
+static double bytes_of(const struct report_layer *l, uint32_t side)
+{
+    return (double)(side ? l->bytes : l->before_bytes);
+}
+
+static const char *ratio_note(const double value[2], char to[NUMBER_BYTES])
+{
+    char size[NUMBER_BYTES], number[NUMBER_BYTES];
+    const double ratio = value[1] > 0 ? value[0] / value[1] : 0;
+    snprintf(to, NUMBER_BYTES, "%.20s%s%.12s%s", pith_size_text(value[1], size),
+             ratio > 0 ? ", " : "",
+             ratio > 0 ? pith_plain_number(ratio, ratio < 0.1 ? 3 : ratio < 10, number) : "",
+             ratio > 0 ? "x" : "");
+    return to;
+}
+
+static double picojoules_of(const struct report_layer *l, uint32_t side)
+{
+    return 1e12 * pith_energy_sum(side ? &l->after : &l->before);
+}
+
+static const char *joule_note(const double value[2], char to[NUMBER_BYTES])
+{
+    return pith_metric_text(1e-12 * value[1], "J", to);
+}
 
 struct bar_set {
-    struct chart_bar *bar;          /* owns */
-    char (*note)[NUMBER_BYTES * 2]; /* owns */
-    uint32_t *order;                /* owns: layers that are shown, in their order */
+    struct chart_bar bar[MOST_BARS + 1];
+    char note[MOST_BARS + 1][NUMBER_BYTES];
     uint32_t n;
 };
 
-static void free_bars(struct bar_set *s)
+/* The layers that had most, in the order of execution, and the sum of the others. */
+static void make_bars(const struct report *r, const struct measure *m, struct bar_set *s)
 {
-    free(s->bar);
-    free(s->note);
-    free(s->order);
-}
-
-/* The layers that have most of `weight`, in the order of execution. */
-static bool choose_bars(const struct report *r, double (*weight)(const struct report_layer *),
-                        struct bar_set *s)
-{
-    *s = (struct bar_set){.bar = calloc(MOST_BARS + 1, sizeof *s->bar),
-                          .note = calloc(MOST_BARS + 1, sizeof *s->note),
-                          .order = calloc(r->n_layers + (size_t)1, sizeof *s->order)};
-    if (!s->bar || !s->note || !s->order)
-        return false;
+    double rest[2] = {0, 0};
+    s->n = 0;
     for (uint32_t i = 0; i < r->n_layers; i++) {
+        const struct report_layer *l = &r->layer[i];
+        const double value[2] = {m->value(l, 0), m->value(l, 1)};
         uint32_t larger = 0;
         for (uint32_t k = 0; k < r->n_layers; k++)
-            larger += weight(&r->layer[k]) > weight(&r->layer[i]) ||
-                      (k < i && weight(&r->layer[k]) >= weight(&r->layer[i]));
-        if (larger < MOST_BARS)
-            s->order[s->n++] = i;
+            larger += m->value(&r->layer[k], 0) > value[0] ||
+                      (k < i && m->value(&r->layer[k], 0) >= value[0]);
+        if (larger < MOST_BARS) {
+            s->bar[s->n] =
+                (struct chart_bar){l->name, {value[0], value[1]}, m->note(value, s->note[s->n])};
+            s->n++;
+            continue;
+        }
+        rest[0] += value[0];
+        rest[1] += value[1];
     }
-    return true;
+    if (r->n_layers > s->n) {
+        s->bar[s->n] =
+            (struct chart_bar){"all others", {rest[0], rest[1]}, m->note(rest, s->note[s->n])};
+        s->n++;
+    }
 }
 
-static double bytes_of(const struct report_layer *l)
-{
-    return (double)l->before_bytes;
-}
-
-static void ratio_note(double before, double after, char *to, size_t room)
-{
-    char size[NUMBER_BYTES], ratio[NUMBER_BYTES];
-    pith_size_text(after, size);
-    if (after > 0 && before > 0)
-        snprintf(to, room, "%.20s, %.8sx", size,
-                 pith_plain_number(before / after,
-                                   before < 0.1 * after  ? 3
-                                   : before < 10 * after ? 1
-                                                         : 0,
-                                   ratio));
-    else
-        snprintf(to, room, "%.20s", size);
-}
-
-/* The bars with the first tiles above, for a place without the page; a figure of its own alone. */
-static void put_summary(struct page *p, const struct chart_bars *bars)
+/* The bars below the first tiles, for a place without the page: a file alone. */
+static void put_summary(struct page *p, struct chart_bars bars)
 {
     struct page_tile tile[PAGE_TILES];
     char text[PAGE_TILES][200];
     const char *line[PAGE_TILES];
-    const uint32_t n = pith_page_tiles(p->r, tile) - 3; /* not memory, energy, weights */
-    struct chart_bars with = *bars;
     struct chart c;
-    for (uint32_t i = 0; i < n; i++) {
+    bars.line = line;
+    bars.n_lines = pith_page_tiles(p->r, tile) - 3; /* not memory, energy, weights */
+    for (uint32_t i = 0; i < bars.n_lines; i++) {
         snprintf(text[i], sizeof text[i], "%.60s: %s%s%s", i ? tile[i].title : p->r->o->name,
                  tile[i].value, *tile[i].was ? ", was " : "", tile[i].was);
         line[i] = text[i];
     }
-    with.line = line;
-    with.n_lines = n;
-    pith_chart_bars(&c, "summary", "Bytes by layer", &with);
+    pith_chart_bars(&c, "summary", "Bytes by layer", &bars);
     pith_page_figure_alone(p, &c);
+}
+
+static void put_sections(struct page *p)
+{
+    struct bar_set s = {.n = 0};
+    struct chart c;
+    for (uint32_t i = 0; i < PITH_SECTIONS; i++) {
+        const double bytes = (double)p->r->side[1].account->section[i];
+        if (bytes > 0) {
+            s.bar[s.n] = (struct chart_bar){pith_section_name((enum pith_section)i),
+                                            {bytes, NAN},
+                                            pith_size_text(bytes, s.note[s.n])};
+            s.n++;
+        }
+    }
+    const struct chart_bars bars = {s.bar, s.n, 1, {NULL, NULL}, byte_units, 1024, NULL, 0};
+    pith_chart_bars(&c, "bytes-by-section", "Bytes by section of the file", &bars);
+    pith_page_figure(p, &c, "The sum is the size of the file.");
 }
 
 void pith_page_bytes(struct page *p)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", NULL};
-    const struct report *r = p->r;
+    static const struct measure bytes = {bytes_of, ratio_note};
     struct bar_set s;
     struct chart c;
-    char caption[300];
-    double rest[2] = {0, 0};
-    if (!choose_bars(r, bytes_of, &s)) {
-        p->t.failed = true;
-        free_bars(&s);
-        return;
-    }
-    for (uint32_t i = 0; i < r->n_layers; i++) {
-        rest[0] += (double)r->layer[i].before_bytes;
-        rest[1] += (double)r->layer[i].bytes;
-    }
-    for (uint32_t i = 0; i < s.n; i++) {
-        const struct report_layer *l = &r->layer[s.order[i]];
-        ratio_note((double)l->before_bytes, (double)l->bytes, s.note[i], sizeof s.note[i]);
-        s.bar[i] =
-            (struct chart_bar){l->name, {(double)l->before_bytes, (double)l->bytes}, s.note[i]};
-        rest[0] -= (double)l->before_bytes;
-        rest[1] -= (double)l->bytes;
-    }
-    if (s.n < r->n_layers) {
-        ratio_note(rest[0], rest[1], s.note[s.n], sizeof s.note[s.n]);
-        s.bar[s.n] = (struct chart_bar){"all others", {rest[0], rest[1]}, s.note[s.n]};
-        s.n++;
-    }
-    const struct chart_bars bars = {s.bar, s.n, 2, {p->was, p->is}, units, 1024, NULL, 0};
-    if (r->n_layers) {
-        snprintf(caption, sizeof caption,
-                 "Weights of each layer%s. At the right: bytes in the file, and how many times "
-                 "smaller.",
-                 r->side[0].m ? "" : ", before: as f32");
+    make_bars(p->r, &bytes, &s);
+    const struct chart_bars bars = {s.bar, s.n, 2, {p->was, p->is}, byte_units, 1024, NULL, 0};
+    if (s.n) {
         pith_chart_bars(&c, "bytes-by-layer", "Bytes by layer", &bars);
-        pith_page_figure(p, &c, caption);
-        put_summary(p, &bars);
+        pith_page_figure(p, &c,
+                         "Weights of each layer. At the right: bytes in the file, and how "
+                         "many times smaller.");
+        put_summary(p, bars);
     }
-    struct chart_bar section[PITH_SECTIONS];
-    char note[PITH_SECTIONS][NUMBER_BYTES];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < PITH_SECTIONS; i++) {
-        const uint64_t bytes = r->side[1].account->section[i];
-        if (!bytes)
-            continue;
-        pith_size_text((double)bytes, note[n]);
-        section[n] = (struct chart_bar){
-            pith_section_name((enum pith_section)i), {(double)bytes, 0}, note[n]};
-        n++;
-    }
-    const struct chart_bars parts = {section, n, 1, {NULL, NULL}, units, 1024, NULL, 0};
-    pith_chart_bars(&c, "bytes-by-section", "Bytes by section of the file", &parts);
-    pith_page_figure(p, &c, "The sum is the size of the file.");
-    free_bars(&s);
-}
-
-/* ---- energy ---------------------------------------------------------------------------------- */
-
-static double energy_of(const struct report_layer *l)
-{
-    return pith_energy_sum(&l->before);
+    if (!p->r->side[1].onnx)
+        put_sections(p);
 }
 
 void pith_page_energy(struct page *p)
 {
-    static const char *const units[] = {"pJ", "nJ", "µJ", "mJ", "J", NULL};
-    const struct report *r = p->r;
+    static const struct measure energy = {picojoules_of, joule_note};
+    const struct report_energy *was = &p->r->before, *is = &p->r->after;
+    const struct chart_bar part[3] = {
+        {"arithmetic", {1e12 * was->arithmetic, 1e12 * is->arithmetic}, NULL},
+        {"weights (DRAM)", {1e12 * was->weights, 1e12 * is->weights}, NULL},
+        {"activations", {1e12 * was->activations, 1e12 * is->activations}, NULL}};
     struct bar_set s;
     struct chart c;
-    if (!choose_bars(r, energy_of, &s)) {
-        p->t.failed = true;
-        free_bars(&s);
-        return;
-    }
-    for (uint32_t i = 0; i < s.n; i++) {
-        const struct report_layer *l = &r->layer[s.order[i]];
-        pith_metric_text(pith_energy_sum(&l->after), "J", s.note[i]);
-        s.bar[i] = (struct chart_bar){
-            l->name,
-            {1e12 * pith_energy_sum(&l->before), 1e12 * pith_energy_sum(&l->after)},
-            s.note[i]};
-    }
-    const struct chart_bars bars = {s.bar, s.n,  2,    {"f32, dense", "as stored"},
-                                    units, 1000, NULL, 0};
-    const struct chart_bar part[3] = {
-        {"arithmetic", {1e12 * r->before.arithmetic, 1e12 * r->after.arithmetic}, NULL},
-        {"weights (DRAM)", {1e12 * r->before.weights, 1e12 * r->after.weights}, NULL},
-        {"activations", {1e12 * r->before.activations, 1e12 * r->after.activations}, NULL}};
-    const struct chart_bars parts = {part, 3, 2, {"f32, dense", "as stored"}, units, 1000, NULL, 0};
-    pith_chart_bars(&c, "energy-by-kind", "Energy of an inference, estimated", &parts);
+    struct chart_bars bars = {part, 3, 2, {"f32, dense", "as stored"}, joule_units, 1000, NULL, 0};
+    pith_chart_bars(&c, "energy-by-kind", "Energy of an inference, estimated", &bars);
     pith_page_figure(
         p, &c,
         "For 45 nm CMOS by the table of Horowitz (ISSCC 2014). Weights are fetched once from DRAM "
         "(640 pJ for 32 bits) in their stored bytes; activations pass SRAM (5 pJ for 32 bits); a "
         "product of floats takes 4.6 pJ, of 8-bit integers 0.3 pJ; products with zero weights are "
         "skipped. It compares networks and predicts no battery.");
+    make_bars(p->r, &energy, &s);
+    bars.bar = s.bar;
+    bars.n = s.n;
     if (s.n) {
         pith_chart_bars(&c, "energy-by-layer", "Energy by layer, estimated", &bars);
         pith_page_figure(p, &c, "");
     }
-    free_bars(&s);
 }
 
 /* ---- table ----------------------------------------------------------------------------------- */

@@ -87,6 +87,7 @@ both ranges.pith pith calibrate good.onnx -d rows.npy -q -o ranges.pith
 both back.pith pith decode net.pith -q -o back.pith
 both net.plan pith plan digits.pith -q -o net.plan
 both "" pith sense good.onnx -d images-idx3-ubyte --bits 2 --samples 1 --json
+both w.png pith weights good.onnx --layer f1 -q -o w.png
 both "" pith recipe show net.pith
 both "" pith recipe lint recipe.json
 both "" pith ops --json
@@ -95,6 +96,7 @@ both "" pith help exit-codes
 both "" pith version --json
 both "" pith completion bash
 all=$step step=$((step * 3))
+both page.html pith report few.pith --vs good.onnx -d images-idx3-ubyte -q -o page.html
 both "" pith bench digits.pith --time 0.01 -T 1 --json
 both "" pith bench digits.pith --what-if density=0.5,bits=2 --time 0.01 -T 1 --json
 step=$((step * 20)) # a plan for every number that a kernel may have
