@@ -9,7 +9,7 @@
 #include "page.h"
 #include "pith_host.h"
 
-enum { MOST_BARS = 64, MOST_NODES = 400, OPEN_DETAILS = 6 };
+enum { MOST_BARS = 64, MOST_NODES = 400, SUMMARY_BARS = 12, OPEN_DETAILS = 6 };
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
@@ -54,8 +54,10 @@ struct bar_set {
     uint32_t n;
 };
 
-/* The layers that had most, in the order of execution, and the sum of the others. */
-static void make_bars(const struct report *r, const struct measure *m, struct bar_set *s)
+/* The `most` (1..MOST_BARS) layers that had most, in the order of execution, and the sum of the
+ * others. */
+static void make_bars(const struct report *r, const struct measure *m, uint32_t most,
+                      struct bar_set *s)
 {
     double rest[2] = {0, 0};
     s->n = 0;
@@ -66,7 +68,7 @@ static void make_bars(const struct report *r, const struct measure *m, struct ba
         for (uint32_t k = 0; k < r->n_layers; k++)
             larger += m->value(&r->layer[k], 0) > value[0] ||
                       (k < i && m->value(&r->layer[k], 0) >= value[0]);
-        if (larger < MOST_BARS) {
+        if (larger < most) {
             s->bar[s->n] =
                 (struct chart_bar){l->name, {value[0], value[1]}, m->note(value, s->note[s->n])};
             s->n++;
@@ -82,20 +84,22 @@ static void make_bars(const struct report *r, const struct measure *m, struct ba
     }
 }
 
-/* The bars below the first tiles, for a place without the page: a file alone. */
-static void put_summary(struct page *p, struct chart_bars bars)
+/* The largest bars below the first tiles, for a place without the page: a file alone. */
+static void put_summary(struct page *p, const struct measure *bytes)
 {
     struct page_tile tile[PAGE_TILES];
     char text[PAGE_TILES][200];
     const char *line[PAGE_TILES];
+    const uint32_t n = pith_page_tiles(p->r, tile) - 3; /* not memory, energy, weights */
+    struct bar_set s;
     struct chart c;
-    bars.line = line;
-    bars.n_lines = pith_page_tiles(p->r, tile) - 3; /* not memory, energy, weights */
-    for (uint32_t i = 0; i < bars.n_lines; i++) {
+    make_bars(p->r, bytes, SUMMARY_BARS, &s);
+    for (uint32_t i = 0; i < n; i++) {
         snprintf(text[i], sizeof text[i], "%.60s: %s%s%s", i ? tile[i].title : p->r->o->name,
                  tile[i].value, *tile[i].was ? ", was " : "", tile[i].was);
         line[i] = text[i];
     }
+    const struct chart_bars bars = {s.bar, s.n, 2, {p->was, p->is}, byte_units, 1024, line, n};
     pith_chart_bars(&c, "summary", "Bytes by layer", &bars);
     pith_page_figure_alone(p, &c);
 }
@@ -123,14 +127,14 @@ void pith_page_bytes(struct page *p)
     static const struct measure bytes = {bytes_of, ratio_note};
     struct bar_set s;
     struct chart c;
-    make_bars(p->r, &bytes, &s);
+    make_bars(p->r, &bytes, MOST_BARS, &s);
     const struct chart_bars bars = {s.bar, s.n, 2, {p->was, p->is}, byte_units, 1024, NULL, 0};
     if (s.n) {
         pith_chart_bars(&c, "bytes-by-layer", "Bytes by layer", &bars);
         pith_page_figure(p, &c,
                          "Weights of each layer. At the right: bytes in the file, and how "
                          "many times smaller.");
-        put_summary(p, bars);
+        put_summary(p, &bytes);
     }
     if (!p->r->side[1].onnx)
         put_sections(p);
@@ -154,7 +158,7 @@ void pith_page_energy(struct page *p)
         "(640 pJ for 32 bits) in their stored bytes; activations pass SRAM (5 pJ for 32 bits); a "
         "product of floats takes 4.6 pJ, of 8-bit integers 0.3 pJ; products with zero weights are "
         "skipped. It compares networks and predicts no battery.");
-    make_bars(p->r, &energy, &s);
+    make_bars(p->r, &energy, MOST_BARS, &s);
     bars.bar = s.bar;
     bars.n = s.n;
     if (s.n) {
@@ -484,9 +488,9 @@ static void put_facts(struct page *p, const struct report_layer *l)
     if (!isnan(l->weight_db))
         put_term(p, "SQNR of weights", pith_page_db(l->weight_db, text));
     if (!isnan(l->alone_db))
-        put_term(p, "outputs, alone", pith_page_db(l->alone_db, text));
+        put_term(p, "SQNR of outputs, alone", pith_page_db(l->alone_db, text));
     if (!isnan(l->layer_db))
-        put_term(p, "its results", pith_page_db(l->layer_db, text));
+        put_term(p, "SQNR of its results", pith_page_db(l->layer_db, text));
     if (l->kernel) {
         snprintf(text, sizeof text, "%s, %s", l->kernel, cost_text(l, a));
         put_term(p, "kernel", text);
@@ -603,7 +607,7 @@ void pith_page_details(struct page *p, size_t most_bytes)
                  "<p class=\"soft\">%u of %u layers fit into the page, those with the most "
                  "bytes first; the numbers of all are in its JSON.</p>\n",
                  n_shown, n);
-    pith_put(&p->t, "<div class=\"grid\">");
+    pith_put(&p->t, "<div class=\"columns\">");
     for (uint32_t i = 0; i < n; i++) {
         if (shown[i] && card[i].data)
             pith_put_bytes(&p->t, card[i].data, card[i].bytes);

@@ -238,6 +238,43 @@ static void weights_at_the_edges(void **state)
     pith_model_free(m);
 }
 
+/* Of the first layer half of each weight, of the second none. */
+static bool give_half(void *user, const struct pith_weight_ref *ref, const float *was, float *to)
+{
+    (void)user;
+    for (uint64_t i = 0; i < ref->rows * ref->cols; i++)
+        to[i] = was[i] / 2;
+    return strcmp(ref->layer, "fc2") != 0;
+}
+
+static void given_weights_cost_what_they_cost(void **state)
+{
+    (void)state;
+    struct pith_model *m = two_layers();
+    float x[SAMPLES * N], half[N * N];
+    const struct pith_sense_trial trial = {PITH_SENSE_GIVEN, 0};
+    fill(x);
+    struct pith_data *data = rows_of(x, SAMPLES, N, NULL);
+    for (uint32_t i = 0; i < N * N; i++)
+        half[i] = first[i] / 2;
+    const struct pith_calibrate_opts samples = {.size_bytes = sizeof samples, .data = data};
+    struct pith_sense_opts o = {.size_bytes = sizeof o,
+                                .samples = &samples,
+                                .trials = &trial,
+                                .n_trials = 1,
+                                .given = give_half};
+    struct pith_sense s;
+    assert_int_equal(pith_sense(m, &o, &s, NULL), PITH_OK);
+    assert_int_equal(s.n_layers, 2);
+    assert_true(fabs(s.layer[0].cost[0].output_db - expected(half, x)) < 0.01);
+    assert_true(isnan(s.layer[1].cost[0].output_db) && s.layer[1].cost[0].changed == 0);
+    pith_sense_free(&s);
+    o.given = NULL; /* nothing gives them */
+    assert_int_equal(pith_sense(m, &o, &s, NULL), PITH_ERR_ARGUMENT);
+    pith_data_free(data);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +283,7 @@ int main(void)
         cmocka_unit_test(layers_are_put_in_order),
         cmocka_unit_test(odd_options_are_refused),
         cmocka_unit_test(weights_at_the_edges),
+        cmocka_unit_test(given_weights_cost_what_they_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
