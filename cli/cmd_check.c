@@ -10,6 +10,7 @@
 #include "pith_load.h"
 #include "cli/common/json_out.h"
 #include "pith_onnx.h"
+#include "measure/engine.h"
 #include "measure/range_check.h"
 #include "cli/common/table.h"
 
@@ -181,6 +182,8 @@ static enum cli_exit check_data(const struct check_options *o, struct checked_fi
     enum cli_exit rc;
     in.misfit = &s->misfit;
     rc = cli_open_feed(&in, s->model, NULL, 0, &s->feed);
+    if (!rc && pith_engine_follow_sizes(e, s->model, &s->misfit))
+        return cli_fail(&s->misfit);
     if (!rc && pith_feed_check(e, &s->feed.feed, &s->misfit) &&
         s->misfit.status != PITH_ERR_ARGUMENT)
         return cli_fail(&s->misfit);

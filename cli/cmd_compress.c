@@ -338,7 +338,7 @@ static enum cli_exit open_training(const struct compress_options *o, const struc
     return EXIT_DONE;
 }
 
-static enum cli_exit open_job_data(const struct compress_options *o, const struct pith_model *m,
+static enum cli_exit open_job_data(const struct compress_options *o, struct pith_model *m,
                                    const struct pith_recipe *recipe, struct job_data *d)
 {
     bool has_validation = o->from.val || o->from.hold;

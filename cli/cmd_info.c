@@ -140,6 +140,15 @@ static void print_json(const struct layer_rows *r, const struct cost *cost,
     cli_json_uint("arena_bytes", cost->arena_bytes);
     cli_json_uint("plan_bytes", cost->plan_bytes);
     cli_json_bool("decodes_each_run", cost->decodes);
+    cli_json_open("sizes", '[');
+    for (uint32_t i = 0; i < r->model->n_sizes; i++) {
+        cli_json_open(NULL, '{');
+        cli_json_string("name", r->model->sizes[i].name);
+        cli_json_uint("value", r->model->sizes[i].value);
+        cli_json_uint("max", r->model->sizes[i].max);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
     build_flags(r, flags);
     cli_json_string("build", flags);
     cli_json_layers(r);
@@ -152,19 +161,76 @@ static void print_json(const struct layer_rows *r, const struct cost *cost,
     cli_json_end();
 }
 
-/* end: as in pith_model_end_type. */
-static void print_end(const struct pith_model *m, uint32_t end)
+/* The formula of the open sizes that is v in both: dims of the model as it is, and `other`. */
+static const char *formula_of(const struct pith_model *m, const struct pith_model *other,
+                              uint32_t v, uint32_t w)
+{
+    for (uint32_t i = 0; i < m->n_sized; i++) {
+        uint32_t input = m->sized[i].slot / PITH_MAX_RANK, dim = m->sized[i].slot % PITH_MAX_RANK;
+        if (m->values[m->inputs[input]].dim[dim] == v &&
+            other->values[other->inputs[input]].dim[dim] == w)
+            return m->sized[i].formula;
+    }
+    return "?";
+}
+
+/* As dimension i; a sum in brackets. */
+static int put_formula(char *text, size_t room, uint32_t i, const char *formula)
+{
+    const bool sum = strpbrk(formula, " /") != NULL;
+    return snprintf(text, room, "%s%s%s%s", i ? "x" : "", sum ? "(" : "", formula, sum ? ")" : "");
+}
+
+/* end: as in pith_model_end_type. other: the model with other sizes; NULL: it has no open ones. */
+static void print_end(const struct pith_model *m, const struct pith_model *other, uint32_t end)
 {
     const bool input = end < m->n_inputs, batch_open = m->batch_open;
-    const struct pith_value *v = &m->values[input ? m->inputs[end] : m->outputs[end - m->n_inputs]];
-    char dims[PITH_MAX_RANK * 12] = "";
+    const uint32_t value = input ? m->inputs[end] : m->outputs[end - m->n_inputs];
+    const struct pith_value *v = &m->values[value];
+    char dims[PITH_MAX_RANK * 70] = "";
     size_t n = 0;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n += (size_t)(i == 0 && batch_open
-                          ? snprintf(dims, sizeof dims, "N")
-                          : snprintf(dims + n, sizeof dims - n, "%s%u", i ? "x" : "", v->dim[i]));
+    for (uint32_t i = 0; i < v->rank; i++) {
+        const uint32_t dim = v->dim[i], with = other ? other->values[value].dim[i] : dim;
+        n += (size_t)(i == 0 && batch_open ? snprintf(dims, sizeof dims, "N")
+                      : with != dim
+                          ? put_formula(dims + n, sizeof dims - n, i,
+                                        formula_of(m, other, dim, with))
+                          : snprintf(dims + n, sizeof dims - n, "%s%u", i ? "x" : "", dim));
+    }
     cli_print("%s %s %s %s", input ? "input " : "output", v->name,
               pith_type_text(pith_model_end_type(m, end)), dims);
+}
+
+/* A copy with each open size another, smaller one. NULL: there are none, or no memory. */
+static struct pith_model *with_other_sizes(const struct pith_model *m)
+{
+    struct pith_model *other = NULL;
+    uint32_t *value = m->n_sizes ? calloc(m->n_sizes, sizeof *value) : NULL;
+    if (!value || pith_model_copy(m, &other, NULL)) {
+        free(value);
+        return NULL;
+    }
+    bool done = false;
+    for (uint32_t step = 96; step > 0 && !done; step -= step > 32 ? 32 : step > 8 ? 8 : 1) {
+        for (uint32_t i = 0; i < m->n_sizes; i++) {
+            uint32_t less = step * (1 + i), is = m->sizes[i].value;
+            value[i] = is > less ? is - less : is < m->sizes[i].max ? is + 1 : is;
+        }
+        done = !pith_model_set_sizes(other, value, NULL);
+    }
+    free(value);
+    return other;
+}
+
+static void print_ends(const struct pith_model *m)
+{
+    struct pith_model *other = with_other_sizes(m);
+    for (uint32_t end = 0; end < m->n_inputs + m->n_outputs; end++)
+        print_end(m, other, end);
+    pith_model_free(other);
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        cli_print("size   %s 1 to %" PRIu32 ", here %" PRIu32, m->sizes[i].name, m->sizes[i].max,
+                  m->sizes[i].value);
 }
 
 /* Of any length; cut short where memory is. */
@@ -264,8 +330,7 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
         puts(flags);
         return;
     }
-    for (uint32_t end = 0; end < m->n_inputs + m->n_outputs; end++)
-        print_end(m, end);
+    print_ends(m);
     print_texts(o, m);
     if (o->ranges)
         cli_print_ranges(m, stdout);

@@ -72,7 +72,7 @@ struct runner {
     const struct run_options *o;
     const char *model_path, *made_folder; /* NULL: none was made */
     struct pith_packed packed;            /* owns */
-    const struct pith_model *m;           /* its outline */
+    struct pith_model *m;                 /* its outline */
     struct cli_feed feed;
     struct pith_engine *engine;
     struct pith_buffer plan_file;

@@ -373,7 +373,65 @@ static enum cli_exit open_arrays(const struct cli_feed_options *in, const struct
     return rc;
 }
 
-static enum cli_exit open_all(const struct cli_feed_options *in, const struct pith_model *m,
+/* ---- open sizes ------------------------------------------------------------------------------ */
+
+/* dim[rank], with an axis of samples in front, as the shape of v. false: it cannot be one. */
+static bool sample_shape(const struct pith_value *v, const uint32_t *dim, uint32_t rank,
+                         bool samples, struct pith_tensor *t)
+{
+    if (rank == v->rank + samples && samples) {
+        memcpy(t->dim, dim + 1, (rank - 1) * sizeof *dim);
+    } else if (rank == v->rank) {
+        memcpy(t->dim, dim, rank * sizeof *dim);
+        t->dim[0] = samples ? v->dim[0] : dim[0];
+    } else {
+        return false;
+    }
+    t->rank = v->rank;
+    return true;
+}
+
+static void note_shape(const struct pith_model *m, uint32_t input, const char *path,
+                       const char *array, bool samples, struct pith_tensor *t)
+{
+    uint32_t rank, dim[PITH_MAX_RANK];
+    const struct pith_value *v = input < m->n_inputs ? &m->values[m->inputs[input]] : NULL;
+    if (v && pith_data_array_shape(path, array, v->name, &rank, dim))
+        sample_shape(v, dim, rank, samples, &t[input]);
+}
+
+/* Sizes follow the arrays that are given; what is no array is made as large as they are. */
+static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_model *m,
+                               const uint32_t *input, const char *const *path,
+                               const struct cli_feed *f)
+{
+    struct pith_error err = {0};
+    struct pith_tensor *t = m->n_sizes ? calloc(m->n_inputs + 1u, sizeof *t) : NULL;
+    if (m->n_sizes == 0)
+        return EXIT_DONE;
+    if (!t)
+        return cli_no_memory();
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        t[i].rank = UINT32_MAX;
+        t[i].name = m->values[m->inputs[i]].name;
+        t[i].name_bytes = (uint32_t)strlen(t[i].name);
+    }
+    for (uint32_t i = 0; i < f->n_operands; i++)
+        if (!f->operand_opened[i])
+            note_shape(m, f->operand_input[i], f->operand_path[i], NULL, false, t);
+    for (uint32_t i = 0; i < in->data.n; i++) {
+        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS; k++)
+            if (f->from_array[k] == i + 1)
+                note_shape(m, k, path[i], m->values[m->inputs[k]].name, true, t);
+        if (input[i] != BY_ARRAYS)
+            note_shape(m, input[i], path[i], NULL, true, t);
+    }
+    enum pith_status st = pith_model_fit_sizes(m, t, m->n_inputs, &err);
+    free(t);
+    return st ? cli_fail(&err) : EXIT_DONE;
+}
+
+static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_model *m,
                               char **operands, uint32_t n_operands, struct cli_feed *f)
 {
     uint32_t input[CLI_LIST_MAX], n_data = 0;
@@ -393,6 +451,8 @@ static enum cli_exit open_all(const struct cli_feed_options *in, const struct pi
         if (!rc && pass == 0)
             rc = open_many(in, m, n_data, f);
     }
+    if (!rc)
+        rc = fit_sizes(in, m, input, path, f);
     if (!rc)
         rc = open_folders(in, m, f);
     for (uint32_t i = 0; i < in->data.n && !rc; i++)
@@ -432,7 +492,7 @@ static enum cli_exit pick_first(uint64_t n, const struct cli_feed *f)
     return rc;
 }
 
-enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
+enum cli_exit cli_open_feed(const struct cli_feed_options *in, struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *f)
 {
     *f = (struct cli_feed){.feed = {.size_bytes = sizeof f->feed}, .n_operands = n_operands};

@@ -76,9 +76,10 @@ bool cli_is_picture(const void *head, size_t n);
  * names its arrays have. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here, but
  * for folders, which are data, and for several without a name where one input is left and the first
  * is a picture or a folder: these are one data set for that input. Inputs may stay without a
- * source. The data is looked at (data_check.h) but where in->misfit is given. Close in any case.
+ * source. Open sizes of m follow the shapes of arrays. The data is looked at (data_check.h) but
+ * where in->misfit is given. Close in any case.
  */
-enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
+enum cli_exit cli_open_feed(const struct cli_feed_options *in, struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *feed);
 void cli_close_feed(struct cli_feed *feed);
 

@@ -94,7 +94,7 @@ static void print_common_names(void)
         else
             printf(" --%s", o->name);
     }
-    puts(" (pith help options)");
+    puts(" (help options)");
 }
 
 /* Behind a form feed the advanced page begins. */

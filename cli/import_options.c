@@ -23,7 +23,8 @@ static char *keep(struct cli_import_storage *s, const char *text)
     return copy;
 }
 
-/* "name:1x3x224x224", or without name for the only input; N leaves the batch open. */
+/* "name:1x3x224x224", or without name for the only input; N leaves the batch open, ? any dimension.
+ */
 static bool parse_shape(char *text, struct pith_input_shape *out)
 {
     char *colon = strrchr(text, ':'), *dims = colon ? colon + 1 : text;
@@ -32,7 +33,7 @@ static bool parse_shape(char *text, struct pith_input_shape *out)
     out->name = colon ? text : NULL;
     for (char *save = NULL, *d = strtok_r(dims, "x,", &save); d; d = strtok_r(NULL, "x,", &save)) {
         uint64_t v = 0;
-        bool open = strcmp(d, "N") == 0 && out->rank == 0;
+        bool open = strcmp(d, "?") == 0 || (strcmp(d, "N") == 0 && out->rank == 0);
         if (out->rank == PITH_MAX_RANK ||
             (!open && (!pith_parse_uint(d, &v) || v == 0 || v > INT32_MAX)))
             return false;

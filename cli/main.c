@@ -40,7 +40,7 @@ enum cli_exit cli_run_command(const struct cli_command *cmd, int argc, char **ar
     rc = cli_parse(cmd, argc, argv, options, &n_operands);
     bool parsed = rc == EXIT_DONE;
     cli_set_quiet(common->quiet > 0);
-    cli_set_inputs(common->max_memory, common->skip_broken);
+    cli_set_inputs(common);
     if (common->json)
         cli_end_in_order(); /* the object says that it was interrupted */
     if (rc == EXIT_DONE && (common->help_short || common->help_long)) {

@@ -137,8 +137,7 @@ static bool takes_data(const struct sources *from)
 
 /* Of one input of floats and no states, the data set itself is what stages know best. */
 static enum cli_exit open_calibration(struct sources *from, const struct cli_common *c,
-                                      const struct pith_model *m,
-                                      struct pith_stage_context *context)
+                                      struct pith_model *m, struct pith_stage_context *context)
 {
     struct pith_feed *feed = &from->feed.feed;
     enum cli_exit rc = cli_open_feed(from->calibration, m, NULL, 0, &from->feed);
@@ -157,7 +156,7 @@ static enum cli_exit open_calibration(struct sources *from, const struct cli_com
 }
 
 static enum cli_exit open_data(struct sources *from, const struct cli_common *c,
-                               const struct pith_model *m, bool trains,
+                               struct pith_model *m, bool trains,
                                struct pith_stage_context *context)
 {
     if (trains)

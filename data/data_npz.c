@@ -327,3 +327,44 @@ uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint3
     pith_source_close(&f);
     return found;
 }
+
+/* Of a member, inflated whole: a header is at its beginning, but members have no other way. */
+static bool member_shape(struct file_source *f, const char *array, const char *input_name,
+                         struct npy_header *h)
+{
+    struct data_source s = {.input_name = input_name, .arrays = &array, .n_arrays = array != NULL};
+    struct zip_member *members = NULL;
+    struct pith_buffer b = {0};
+    size_t n = 0;
+    bool found = !pith_source_load(f, 0, NULL) &&
+                 !list_members(f->mem, (size_t)f->bytes, f->name, &members, &n, NULL);
+    const struct zip_member *m = found ? find_samples(&s, members, n) : NULL;
+    found = m && !pith_zip_extract(m, pith_input_bound(0, f->bytes), f->name, &b, NULL) &&
+            !pith_npy_head(b.data, b.bytes, f->name, h, NULL);
+    pith_buffer_free(&b);
+    free(members);
+    return found;
+}
+
+bool pith_data_array_shape(const char *path, const char *array, const char *input_name,
+                           uint32_t *rank, uint32_t *dim)
+{
+    struct file_source f = {.fd = -1};
+    struct npy_header h;
+    uint8_t head[4096];
+    bool found = false;
+    if (!path || !rank || !dim || !is_file(path))
+        return false;
+    if (!pith_source_open(path, 0, &f, NULL)) {
+        size_t n = f.bytes < sizeof head ? (size_t)f.bytes : sizeof head;
+        if (n >= 4 && !pith_source_at(&f, 0, head, n, NULL))
+            found = pith_is_zip(head, n) ? member_shape(&f, array, input_name, &h)
+                                         : !pith_npy_head(head, n, f.name, &h, NULL);
+    }
+    pith_source_close(&f);
+    if (found) {
+        *rank = h.rank;
+        memcpy(dim, h.dim, sizeof h.dim);
+    }
+    return found;
+}

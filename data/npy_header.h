@@ -27,6 +27,10 @@ enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, s
 enum pith_status pith_npy_parse_text(const void *bytes, size_t n, const char *name,
                                      struct npy_header *h, struct pith_error *err);
 
+/* The header alone, from the first bytes of a file: it is in them whole. */
+enum pith_status pith_npy_head(const void *head, size_t n, const char *name, struct npy_header *h,
+                               struct pith_error *err);
+
 /* What the header says that the file has, from its first bytes (the header whole). */
 enum pith_status pith_npy_bytes(const void *head, size_t n, const char *name, uint64_t *bytes,
                                 struct pith_error *err);

@@ -276,6 +276,13 @@ enum pith_status pith_npy_parse_text(const void *bytes, size_t n, const char *na
     return parse_whole(bytes, n, name, true, h, err);
 }
 
+enum pith_status pith_npy_head(const void *head, size_t n, const char *name, struct npy_header *h,
+                               struct pith_error *err)
+{
+    uint64_t bytes;
+    return parse(head, n, name, false, h, &bytes, err);
+}
+
 enum pith_status pith_npy_bytes(const void *head, size_t n, const char *name, uint64_t *bytes,
                                 struct pith_error *err)
 {

@@ -110,6 +110,12 @@ struct pith_data_opts {
 uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
                                char *list, size_t list_bytes);
 
+/* The shape of the array in a .npy file, or of that called `array` in a .npz; array NULL: of its
+ * samples, as pith_data_open finds them with input_name (may be NULL). dim: [PITH_MAX_RANK]. false:
+ * it is neither, or cannot be read. */
+bool pith_data_array_shape(const char *path, const char *array, const char *input_name,
+                           uint32_t *rank, uint32_t *dim);
+
 /* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is
  * copied. PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
 enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,

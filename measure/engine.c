@@ -8,6 +8,7 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "engine.h"
+#include "model/model_sizes.h"
 #include "base/error_fill.h"
 
 static enum pith_status fail(struct pith_error *err, enum pith_status status, const char *what)
@@ -95,6 +96,19 @@ static enum pith_status take_threads(struct pith_engine *e, const struct pith_en
     return PITH_OK;
 }
 
+enum pith_status pith_engine_follow_sizes(struct pith_engine *e, const struct pith_model *m,
+                                          struct pith_error *err)
+{
+    struct pith_sizes *sizes;
+    enum pith_status st = m->n_sizes ? pith_model_open_sizes(m, &sizes, err) : PITH_OK;
+    if (st || m->n_sizes == 0)
+        return st;
+    pith_sizes_free(e->sizes);
+    e->sizes = sizes;
+    st = pith_sizes_apply(sizes, &e->opts, err);
+    return st ? st : pith_engine_replan(e, err);
+}
+
 /* The plan of e->image. */
 static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_opts *opts,
                                 struct pith_error *err)
@@ -103,7 +117,9 @@ static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_
     enum pith_status st = take_threads(e, opts);
     if (st)
         return fail(err, st, "cannot start threads");
-    st = open_plan_file(e, opts, err);
+    st = pith_sizes_apply(e->sizes, &e->opts, err);
+    if (!st)
+        st = open_plan_file(e, opts, err);
     return st ? st : as_in_file(e, opts, pith_engine_replan(e, err), err);
 }
 
@@ -162,7 +178,9 @@ enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
     e->image = packed->data;
     e->image_bytes = packed->bytes;
-    enum pith_status st = finish(e, opts, PITH_OK, engine, err);
+    enum pith_status st =
+        packed->outline ? pith_model_open_sizes(packed->outline, &e->sizes, err) : PITH_OK;
+    st = finish(e, opts, st, engine, err);
     return st == PITH_ERR_CORRUPT && !(opts && opts->plan_file) ? explain(packed, err) : st;
 }
 
@@ -173,6 +191,7 @@ void pith_engine_close(struct pith_engine *e)
     pith_engine_close_device(e);
     if (!e->shares_threads)
         pith_threads_stop(&e->opts);
+    pith_sizes_free(e->sizes);
     free(e->memory);
     free(e->layer_ns);
     pith_buffer_free(&e->packed);

@@ -19,6 +19,7 @@ struct pith_engine {
     struct pith_plan *plan;
     struct pith_cuda *cuda;        /* owns; NULL: it runs on the CPU */
     struct pith_cuda_plan *device; /* owns */
+    struct pith_sizes *sizes;      /* owns: what opts.changes points into; NULL: none are open */
     bool device_or_fail;
     struct pith_error note; /* why it is not the requested device */
     uint64_t
@@ -27,6 +28,10 @@ struct pith_engine {
 
 /* Frees the plan, if there is one, and makes that of e->image and e->opts. */
 enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err);
+
+/* Plans it anew for the open sizes that m, the same network, has now. */
+enum pith_status pith_engine_follow_sizes(struct pith_engine *e, const struct pith_model *m,
+                                          struct pith_error *err);
 
 /* engine_device.c: puts the plan on the device that opts name. A device that cannot be had is a
  * failure with opts->device_or_fail, else a note. */

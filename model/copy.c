@@ -79,6 +79,28 @@ static bool copy_values(struct pith_model *m)
     return ok;
 }
 
+static struct pith_sized *copy_sized(struct pith_model *m, const struct pith_sized *from,
+                                     uint32_t n, bool *ok)
+{
+    struct pith_sized *s = copy_of(m, from, n, sizeof *s, ok);
+    for (uint32_t i = 0; s && i < n; i++)
+        s[i].formula = copy_text(m, s[i].formula, ok);
+    return s;
+}
+
+static bool copy_sizes(struct pith_model *m)
+{
+    bool ok = true;
+    m->sizes = copy_of(m, m->sizes, m->n_sizes, sizeof *m->sizes, &ok);
+    for (uint32_t i = 0; m->sizes && i < m->n_sizes; i++)
+        m->sizes[i].name = copy_text(m, m->sizes[i].name, &ok);
+    m->sized = copy_sized(m, m->sized, m->n_sized, &ok);
+    m->limits = copy_of(m, m->limits, m->n_limits, sizeof *m->limits, &ok);
+    for (uint32_t i = 0; m->limits && i < m->n_limits; i++)
+        m->limits[i].formula = copy_text(m, m->limits[i].formula, &ok);
+    return ok;
+}
+
 static bool copy_nodes(struct pith_model *m)
 {
     bool ok = true;
@@ -89,6 +111,7 @@ static bool copy_nodes(struct pith_model *m)
         n->attr = copy_of(m, n->attr, pith_op_get(n->op)->n_slots, sizeof *n->attr, &ok);
         n->in = copy_of(m, n->in, n->n_in, sizeof *n->in, &ok);
         n->out = copy_of(m, n->out, n->n_out, sizeof *n->out, &ok);
+        n->sized = copy_sized(m, n->sized, n->n_sized, &ok);
     }
     return ok;
 }
@@ -117,7 +140,7 @@ enum pith_status pith_model_copy(const struct pith_model *from, struct pith_mode
     struct pith_model_arena *arena = m->arena;
     *m = *from;
     m->arena = arena;
-    bool ok = copy_values(m) && copy_nodes(m);
+    bool ok = copy_values(m) && copy_nodes(m) && copy_sizes(m);
     m->inputs = copy_of(m, from->inputs, from->n_inputs, sizeof *m->inputs, &ok);
     m->outputs = copy_of(m, from->outputs, from->n_outputs, sizeof *m->outputs, &ok);
     m->meta = copy_texts(m, from->meta, from->n_meta, &ok);

@@ -79,13 +79,33 @@ struct pith_value {
     struct pith_grid *grid;         /* the integers it shall be; NULL: none (pith_value_stats.h) */
 };
 
+/* A number that follows open sizes: its formula in their names (host/size_expression.h). */
+struct pith_sized {
+    uint32_t slot; /* of a node's attributes; of the model: input * PITH_MAX_RANK + dimension */
+    char *formula;
+};
+
+/* A formula of open sizes that may not be more than a number: positions that a table has. */
+struct pith_size_limit {
+    uint32_t most;
+    char *formula;
+};
+
 struct pith_node {
     char *name;
     uint32_t op;   /* enum pith_op, core/op_number.h */
     int32_t *attr; /* op_info->n_slots */
     uint32_t n_in, n_out;
-    uint32_t *in;  /* value numbers or PITH_VALUE_NONE */
-    uint32_t *out; /* value numbers */
+    uint32_t *in;             /* value numbers or PITH_VALUE_NONE */
+    uint32_t *out;            /* value numbers */
+    struct pith_sized *sized; /* attributes that follow open sizes; their values are in attr, too */
+    uint32_t n_sized;
+};
+
+/* A size that is chosen for each run: a sequence's length, a picture's height. */
+struct pith_size {
+    char *name;
+    uint32_t value, max; /* that shapes and attributes are made for now; the largest */
 };
 
 struct pith_meta {
@@ -102,7 +122,13 @@ struct pith_model {
     uint32_t n_inputs;
     uint32_t *outputs;
     uint32_t n_outputs;
-    bool batch_open;        /* dim 0 of every input is the batch */
+    bool batch_open;         /* dim 0 of every input is the batch */
+    struct pith_size *sizes; /* beside the batch */
+    uint32_t n_sizes;
+    struct pith_sized *sized; /* dimensions of inputs that follow them */
+    uint32_t n_sized;
+    struct pith_size_limit *limits;
+    uint32_t n_limits;
     struct pith_meta *meta; /* "preprocess", "labels", "recipe", ... sorted by key */
     uint32_t n_meta;
     struct pith_meta *history; /* key: the stage's verb; text: one JSON object; oldest first */
@@ -128,6 +154,18 @@ char *pith_model_strdup(struct pith_model *m, const char *text);
 enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, const char *text);
 const char *pith_model_get_meta(const struct pith_model *m, const char *key); /* NULL: none */
 enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json);
+
+/* New values of the open sizes, value[m->n_sizes], each within 1..max: input dimensions and
+ * attributes follow, then all shapes. PITH_ERR_ARGUMENT, and *err names the size; PITH_ERR_CORRUPT:
+ * the network does not take these sizes. Nothing is changed then. */
+enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *value,
+                                      struct pith_error *err);
+
+struct pith_tensor;
+/* The values by which the inputs have these shapes: pith_sizes_fit of <pith/pith_host.h>, then
+ * pith_model_set_sizes. */
+enum pith_status pith_model_fit_sizes(struct pith_model *m, const struct pith_tensor *inputs,
+                                      uint32_t n_inputs, struct pith_error *err);
 
 #define PITH_META_TYPES "types" /* key of the meta that keeps them */
 /* The type of an end in the network's ONNX file: f16 or bf16 where the model has f32, else the

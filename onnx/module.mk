@@ -4,7 +4,7 @@
 # program may have generated code of its own. That code is compiled without warnings and its header is
 # included by onnx/ alone.
 ROOMS_onnx := onnx onnx/export onnx/graph onnx/lower
-USES_onnx := runtime base model data onnx/graph onnx/lower
+USES_onnx := runtime runtime/host base model data onnx/graph onnx/lower
 USES_onnx/export := runtime base model onnx onnx/graph
 USES_onnx/graph := runtime base model onnx
 USES_onnx/lower := runtime base model onnx onnx/graph

@@ -56,6 +56,12 @@ static enum pith_status settle_outputs(struct onnx_import *im)
 {
     for (uint32_t i = 0; i < im->n_outputs; i++) {
         uint32_t value = im->outputs[i], source = pith_onnx_alias(im, value);
+        if (im->sized) {
+            struct onnx_lower l = {.im = im};
+            enum pith_status status = pith_onnx_twin(&l, &source);
+            if (status)
+                return status;
+        }
         struct onnx_value *s = &im->values[source];
         if (s->tensor && !s->known) {
             enum pith_status status = pith_onnx_describe_tensor(im, source);
@@ -363,13 +369,19 @@ static enum pith_status try_batch(struct emitter *e)
     return pith_model_infer_shapes(m, e->im->err);
 }
 
+enum pith_status pith_onnx_settle(struct onnx_import *im)
+{
+    if (im->settled)
+        return PITH_OK;
+    im->settled = true;
+    enum pith_status status = settle_outputs(im);
+    return status ? status : pith_onnx_drop_dead(im);
+}
+
 static enum pith_status build(struct emitter *e)
 {
     struct onnx_import *im = e->im;
-    enum pith_status status = settle_outputs(im);
-    if (status)
-        return status;
-    status = pith_onnx_drop_dead(im);
+    enum pith_status status = pith_onnx_settle(im);
     if (!status)
         status = pith_onnx_share_constants(im);
     if (status)

@@ -17,6 +17,7 @@ enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_
     enum pith_status status = pith_onnx_unpack(im, bytes, n);
     if (!status)
         status = pith_onnx_inline(im);
+    im->n_file_values = im->n_values;
     if (!status)
         status = pith_onnx_link_outputs(im);
     if (!status)
@@ -97,21 +98,84 @@ static enum pith_status fail_refused(struct onnx_import *im)
                           im->n_file_nodes, list);
 }
 
-static enum pith_status read_graph(struct onnx_import *im, const void *bytes, size_t n,
-                                   struct pith_model **m)
+enum pith_status pith_onnx_to_nodes(struct onnx_import *im, const void *bytes, size_t n)
 {
-    struct pith_model *made = NULL;
     enum pith_status status = pith_onnx_open(im, bytes, n);
     if (!status && im->n_refusals)
         status = fail_refused(im);
     if (!status && im->n_inputs == 0)
         status = pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
                                 "nothing is left to compute: no output depends on an input");
+    return status ? status : pith_onnx_match_patterns(im);
+}
+
+/* " (it cannot stay open: why)" behind the message that there is. */
+static void add_reason(const struct onnx_import *like, const struct pith_error *why)
+{
+    if (!like->err)
+        return;
+    size_t at = strlen(like->err->text), head = strlen(like->file);
+    const char *text = why->text;
+    if (strncmp(text, like->file, head) == 0 && strncmp(text + head, ": ", 2) == 0)
+        text += head + 2;
+    snprintf(like->err->text + at, sizeof like->err->text - at, " (it cannot stay open: %s)", text);
+}
+
+enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void *bytes, size_t n,
+                                      enum pith_status closed, struct pith_model **m)
+{
+    struct pith_error why = {0}, second = {0};
+    struct onnx_import quiet = *like;
+    struct pith_model *made = NULL, *other = NULL;
+    quiet.err = &why;
+    enum pith_status status = pith_onnx_read_open(&quiet, bytes, n, true, &made);
+    bool final = status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT;
+    quiet.err = &second;
+    if (!final && (status || !made->batch_open) &&
+        !pith_onnx_read_open(&quiet, bytes, n, false, &other)) {
+        pith_model_free(made);
+        made = other;
+        status = PITH_OK;
+    }
     if (!status)
-        status = pith_onnx_match_patterns(im);
+        *m = made;
+    else if (final && like->err)
+        *like->err = why;
+    else
+        add_reason(like, &why);
+    return status && !final ? closed : status;
+}
+
+/* A first dimension that the network does not follow as a batch may be open all the same: a number
+ * of steps in time. */
+static void free_first(const struct onnx_import *like, const void *bytes, size_t n,
+                       struct pith_model **m)
+{
+    struct onnx_import quiet = *like;
+    struct pith_error why = {0};
+    struct pith_model *made = NULL;
+    quiet.err = &why;
+    if (pith_onnx_read_open(&quiet, bytes, n, false, &made))
+        return;
+    pith_model_free(*m);
+    *m = made;
+}
+
+/* Open dimensions beside the batch stay open where the network can be had for any size. */
+static enum pith_status read_graph(struct onnx_import *im, const void *bytes, size_t n,
+                                   struct pith_model **m)
+{
+    struct pith_model *made = NULL;
+    const struct onnx_import as_given = *im;
+    enum pith_status status = pith_onnx_to_nodes(im, bytes, n);
+    const bool open = status && im->n_open > 0, has_batch = im->batch_open;
     if (!status)
         status = pith_onnx_emit(im, &made);
     pith_onnx_close(im);
+    if (open)
+        status = pith_onnx_open_sizes(&as_given, bytes, n, status, &made);
+    else if (!status && has_batch && !made->batch_open)
+        free_first(&as_given, bytes, n, &made);
     if (!status)
         *m = made;
     return status;

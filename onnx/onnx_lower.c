@@ -88,6 +88,17 @@ static enum pith_status lower_by_row(struct onnx_lower *l)
     return status;
 }
 
+enum pith_status pith_onnx_lower_bound(struct onnx_lower *l)
+{
+    pith_op_attr_defaults(l->info, l->attr);
+    enum pith_status status = pith_onnx_layer_in_integers(l);
+    if (!status && !l->done)
+        status = lower_by_row(l);
+    if (!status && !l->done)
+        status = pith_onnx_finish(l);
+    return status;
+}
+
 static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
 {
     struct onnx_lower l = {.im = im, .flat = &im->flat[index], .node = im->flat[index].node};
@@ -109,12 +120,12 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     l.info = pith_op_get(l.row->op);
     if (!l.info)
         return refuse(im, index, "this build of the runtime does not have it");
-    pith_op_attr_defaults(l.info, l.attr);
-    status = pith_onnx_layer_in_integers(&l);
-    if (!status && !l.done)
-        status = lower_by_row(&l);
-    if (!status && !l.done)
-        status = pith_onnx_finish(&l);
+    if (im->sized && l.flat->role == ONNX_PLAIN)
+        status = pith_onnx_follow_sizes(&l);
+    if (!status)
+        status = pith_onnx_lower_bound(&l);
+    if (!status && im->sized)
+        pith_onnx_note_sized(im, l.flat);
     return status || l.flat->role != ONNX_PLAIN ? status : check_outputs(&l);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"
+#include "model/model_sizes.h"
 #include "pack.h"
 
 static enum pith_status check_text(const char *what, const char *text, size_t min, size_t max,
@@ -107,26 +108,49 @@ static void write_key(struct byte_out *o, const char *key)
     pith_out_bytes(o, key, n);
 }
 
+static void write_entry(struct byte_out *o, const char *key, const char *text)
+{
+    write_key(o, key);
+    write_text(o, text);
+}
+
+static enum pith_status check_entry(const struct pith_model *m, uint32_t i, struct pith_error *err)
+{
+    const struct pith_meta *e = &m->meta[i];
+    enum pith_status st = check_text("meta key", e->key, 1, MAX_NAME_BYTES, err);
+    if (!st)
+        st = check_text("meta value", e->text, 0, MAX_TEXT_BYTES, err);
+    if (!st && i > 0 && strcmp(m->meta[i - 1].key, e->key) >= 0)
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot pack: meta key '%s' is not in order",
+                             e->key);
+    return st;
+}
+
+/* The open sizes stand among the entries, by their key. */
 enum pith_status pith_pack_meta(const struct pith_model *m, struct byte_out *o,
                                 struct pith_error *err)
 {
-    if (m->n_meta > MAX_META)
+    char *sizes;
+    if (m->n_meta >= MAX_META)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot pack: %u meta entries, %u are allowed", m->n_meta, MAX_META);
-    for (uint32_t i = 0; i < m->n_meta; i++) {
+                               "cannot pack: %u meta entries, %u are allowed", m->n_meta,
+                               MAX_META - 1);
+    enum pith_status st = pith_model_write_sizes(m, &sizes, err);
+    bool written = !sizes;
+    for (uint32_t i = 0; i < m->n_meta && !st; i++) {
         const struct pith_meta *e = &m->meta[i];
-        enum pith_status st = check_text("meta key", e->key, 1, MAX_NAME_BYTES, err);
+        if (!written && strcmp(e->key, PITH_META_SIZES) > 0) {
+            write_entry(o, PITH_META_SIZES, sizes);
+            written = true;
+        }
+        st = check_entry(m, i, err);
         if (!st)
-            st = check_text("meta value", e->text, 0, MAX_TEXT_BYTES, err);
-        if (st)
-            return st;
-        if (i > 0 && strcmp(m->meta[i - 1].key, e->key) >= 0)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "cannot pack: meta key '%s' is not in order", e->key);
-        write_key(o, e->key);
-        write_text(o, e->text);
+            write_entry(o, e->key, e->text);
     }
-    return done(o, err);
+    if (!st && !written)
+        write_entry(o, PITH_META_SIZES, sizes);
+    free(sizes);
+    return st ? st : done(o, err);
 }
 
 enum pith_status pith_pack_history(const struct pith_model *m, struct byte_out *o,

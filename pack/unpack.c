@@ -8,6 +8,7 @@
 #include "base/error_fill.h"
 #include "validate/format.h"
 #include "graph_open.h"
+#include "model/model_sizes.h"
 #include "pack.h"
 #include "base/narrow_float.h"
 #include "pith_runtime.h"
@@ -453,6 +454,12 @@ static enum pith_status read_meta(struct unpacking *u)
         char *key = v < META_FIRST_LENGTH ? pith_model_strdup(u->m, pith_meta_key((uint32_t)v))
                                           : read_text(u, &r, (size_t)v - (META_FIRST_LENGTH - 1));
         char *text = read_text(u, &r, (size_t)rd_varint(&r, MAX_TEXT_BYTES));
+        if (key && text && strcmp(key, PITH_META_SIZES) == 0) {
+            enum pith_status st = pith_model_read_sizes(u->m, text, u->err);
+            if (st)
+                return st;
+            continue;
+        }
         if (!key || !text || pith_model_set_meta(u->m, key, text))
             return no_memory(u);
     }

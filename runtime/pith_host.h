@@ -53,6 +53,51 @@ const void *pith_image_of(const struct pith_session *s, size_t *bytes);
 void pith_session_need(const struct pith_session *s, struct pith_need *need);
 void pith_close(struct pith_session *s); /* accepts NULL */
 
+/* ---- open sizes --------------------------------------------------------------------------- */
+
+/* A file may leave dimensions of its inputs open beside the batch: a sequence's length, a picture's
+ * height and width. Each open size has a name, a largest value, and the value that the file is
+ * planned with by default; a plan is made for one choice of values.
+ *
+ *     struct pith_sizes *sizes;
+ *     pith_sizes_open(blob, blob_bytes, &sizes, &err);    // sizes NULL: the file has none
+ *     pith_sizes_fit(sizes, inputs, n_inputs, &err);      // or pith_sizes_set(sizes, "S", 77,
+ * &err) pith_sizes_apply(sizes, &opts, &err); pith_open_memory(blob, blob_bytes, &opts, &session,
+ * &err); pith_sizes_free(sizes);                             // when no plan will be made with opts
+ */
+struct pith_sizes;
+
+/* PITH_ERR_MEMORY, _CORRUPT; *sizes is then untouched. The caller owns *sizes, which does not need
+ * the blob any more. */
+enum pith_status pith_sizes_open(const void *blob, size_t bytes, struct pith_sizes **sizes,
+                                 struct pith_error *err);
+void pith_sizes_free(struct pith_sizes *sizes);            /* accepts NULL */
+uint32_t pith_sizes_count(const struct pith_sizes *sizes); /* 0 for NULL */
+/* Of size i: its name, owned by sizes, its value and largest value. PITH_ERR_ARGUMENT: no such i.
+ */
+enum pith_status pith_sizes_get(const struct pith_sizes *sizes, uint32_t i, const char **name,
+                                uint32_t *value, uint32_t *max);
+/* 1 to its largest value; another is PITH_ERR_ARGUMENT, as is an unknown name, and changes nothing.
+ */
+enum pith_status pith_sizes_set(struct pith_sizes *sizes, const char *name, uint32_t value,
+                                struct pith_error *err);
+/* A larger or smaller largest value, at least the value. */
+enum pith_status pith_sizes_set_max(struct pith_sizes *sizes, const char *name, uint32_t max,
+                                    struct pith_error *err);
+/* Dimension `dim` of input `input` as a formula of the names: "P + S". PITH_ERR_ARGUMENT: it is not
+ * open. Owned by sizes. */
+enum pith_status pith_sizes_formula(const struct pith_sizes *sizes, uint32_t input, uint32_t dim,
+                                    const char **formula);
+/* The values that make the inputs have these shapes (rank and dim are read; a rank above 8: not
+ * known). Sizes that no known input gives keep their value. PITH_ERR_ARGUMENT, and nothing is
+ * changed, where no values do, or one is beyond its largest. */
+enum pith_status pith_sizes_fit(struct pith_sizes *sizes, const struct pith_tensor *inputs,
+                                uint32_t n_inputs, struct pith_error *err);
+/* Sets opts->changes and n_changes, in memory of sizes. sizes may be NULL: there are none then.
+ * PITH_ERR_ARGUMENT: the values are no sizes of a network, or opts is too short for them. */
+enum pith_status pith_sizes_apply(struct pith_sizes *sizes, struct pith_opts *opts,
+                                  struct pith_error *err);
+
 /* ---- threads ---------------------------------------------------------------------------- */
 
 /* Threads that can run at once: processors that this process may use, by its affinity and the

@@ -122,6 +122,17 @@ enum {
     PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 
+/* A number of the file that a plan takes otherwise: a dimension of an input, or an entry of a
+ * node's attributes. So a file with open sizes is planned for one choice of them; struct pith_sizes
+ * of <pith/pith_host.h> makes the list. */
+#define PITH_CHANGE_INPUT UINT32_MAX
+struct pith_change {
+    uint32_t node; /* in the order of the file; PITH_CHANGE_INPUT: an input's dimension */
+    uint32_t slot; /* of the attributes in memory; of an input: its number times PITH_MAX_RANK, and
+                      the dimension */
+    int32_t value;
+};
+
 struct pith_ordered;
 extern const struct pith_ordered pith_ordered_sums;
 
@@ -176,6 +187,9 @@ struct pith_opts {
      * so many, whose scratch the plan has: more bodies at once wait for each other. It changes no
      * result. pith_threads_start sets it. At most 64 count. */
     uint32_t threads;
+    uint32_t n_changes;
+    const struct pith_change *changes; /* read when a plan is made; PITH_ERR_CORRUPT where a node
+                                          does not take one. NULL: the sizes of the file */
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */

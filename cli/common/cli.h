@@ -47,6 +47,7 @@ struct cli_common {
     bool dry_run;         /* -n */
     uint64_t max_memory;  /* --max-memory; 0: by the length of each input */
     bool skip_broken;
+    const char *sizes; /* --size; NULL: as arrays and files say */
     bool help_short, help_long;
 };
 
@@ -216,7 +217,8 @@ void cli_end_in_order(void);
 void cli_catch_signals(void);
 
 /* ---- message.c: what all inputs are read by -------------------------------------------------- */
-void cli_set_inputs(uint64_t max_memory, bool skip_broken);
+void cli_set_inputs(const struct cli_common *c);
+const char *cli_sizes(void);   /* --size; NULL: none */
 uint64_t cli_max_memory(void); /* bytes; 0: each reader's default, by the length of the file */
 bool cli_skips_broken(void);
 void cli_count_skipped(uint64_t n); /* samples that were left out */

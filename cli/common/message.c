@@ -97,12 +97,19 @@ void cli_set_quiet(bool is_quiet)
 static struct {
     uint64_t max_memory, skipped;
     bool skip_broken;
+    const char *sizes;
 } inputs;
 
-void cli_set_inputs(uint64_t max_memory, bool skip_broken)
+void cli_set_inputs(const struct cli_common *c)
 {
-    inputs.max_memory = max_memory;
-    inputs.skip_broken = skip_broken;
+    inputs.max_memory = c->max_memory;
+    inputs.skip_broken = c->skip_broken;
+    inputs.sizes = c->sizes;
+}
+
+const char *cli_sizes(void)
+{
+    return inputs.sizes;
 }
 
 uint64_t cli_max_memory(void)

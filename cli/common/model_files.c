@@ -71,6 +71,57 @@ static enum cli_exit store_meta(struct pith_model *m, const struct pith_import_o
     return st ? cli_no_memory() : EXIT_DONE;
 }
 
+/* NAME=N[:MAX], n bytes of text: value [m->n_sizes] and maximum of that size. */
+static enum cli_exit take_size(struct pith_model *m, const char *text, size_t n, uint32_t *value)
+{
+    const char *eq = memchr(text, '=', n),
+               *colon = eq ? memchr(eq, ':', n - (size_t)(eq - text)) : NULL;
+    uint64_t number[2] = {0, 0};
+    char digits[2][16] = {"", ""};
+    if (eq)
+        snprintf(digits[0], sizeof digits[0], "%.*s", (int)((colon ? colon : text + n) - eq - 1),
+                 eq + 1);
+    if (colon)
+        snprintf(digits[1], sizeof digits[1], "%.*s", (int)(text + n - colon - 1), colon + 1);
+    if (!eq || !pith_parse_uint(digits[0], &number[0]) || number[0] == 0 || number[0] > INT32_MAX ||
+        (colon && !pith_parse_uint(digits[1], &number[1])) || number[1] > INT32_MAX ||
+        (colon && number[1] < number[0])) {
+        cli_error("--size %.*s: not NAME=N or NAME=N:MAX", (int)n, text);
+        return EXIT_USAGE;
+    }
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
+        struct pith_size *s = &m->sizes[i];
+        if (strlen(s->name) != (size_t)(eq - text) || strncmp(s->name, text, (size_t)(eq - text)))
+            continue;
+        value[i] = (uint32_t)number[0];
+        if (colon)
+            s->max = (uint32_t)number[1];
+        return EXIT_DONE;
+    }
+    cli_error("--size %.*s: the network has no open size of this name%s%s", (int)n, text,
+              m->n_sizes ? "; the first is " : "", m->n_sizes ? m->sizes[0].name : "");
+    return EXIT_USAGE;
+}
+
+/* What --size says, of whatever network was loaded last. */
+static enum cli_exit take_sizes(struct pith_model *m)
+{
+    struct pith_error err = {0};
+    const char *text = cli_sizes();
+    uint32_t *value = text ? malloc((m->n_sizes + 1u) * sizeof *value) : NULL;
+    enum cli_exit rc = text && !value ? cli_no_memory() : EXIT_DONE;
+    for (uint32_t i = 0; value && i < m->n_sizes; i++)
+        value[i] = m->sizes[i].value;
+    for (size_t n; !rc && text && *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        rc = take_size(m, text, n, value);
+    }
+    if (!rc && value && pith_model_set_sizes(m, value, &err))
+        rc = cli_fail(&err);
+    free(value);
+    return rc;
+}
+
 /* An import takes some hundred bytes for each node in small blocks, and gives them back below what
  * it made, where glibc would keep them while plans are made above. */
 void cli_trim_heap(void)
@@ -146,6 +197,7 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
         if (pith_model_load(path, opts, m, &err))
             return cli_fail(&err);
         rc = take_beside(path, *m);
+        rc = rc ? rc : take_sizes(*m);
         return rc ? rc : store_meta(*m, opts);
     }
     rc = cli_read_file(path, &file);
@@ -154,6 +206,7 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
     if (pith_model_read(file.data, file.bytes, "standard input", NULL, opts, m, &err))
         rc = cli_fail(&err);
     pith_buffer_free(&file);
+    rc = rc ? rc : take_sizes(*m);
     return rc ? rc : store_meta(*m, opts);
 }
 
@@ -179,6 +232,7 @@ enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
     if (st)
         return cli_fail(&err);
     rc = strcmp(path, "-") != 0 ? take_beside(path, packed->outline) : EXIT_DONE;
+    rc = rc ? rc : take_sizes(packed->outline);
     if (rc)
         pith_packed_free(packed);
     return rc;

@@ -98,10 +98,14 @@ struct onnx_value {
     void *other_data;                /* of a constant; NULL: as `data` */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
-    uint32_t turned;  /* the constant that is this matrix transposed, plus 1; 0: not made */
-    uint32_t alias;   /* the value this one is only another name of, or itself */
-    int64_t producer; /* number in im->flat, or ONNX_NONE */
-    uint32_t number;  /* in the model */
+    uint32_t turned;   /* the constant that is this matrix transposed, plus 1; 0: not made */
+    uint32_t alias;    /* the value this one is only another name of, or itself */
+    int64_t producer;  /* number in im->flat, or ONNX_NONE */
+    uint32_t number;   /* in the model */
+    uint32_t twin;     /* a constant that follows open sizes: the value that is computed when the
+                          network runs instead of it, plus 1; 0: not made */
+    uint32_t known_as; /* where a value of the file that follows open sizes is another name of this
+                          constant: that, plus 1 */
 };
 
 struct onnx_node {
@@ -188,6 +192,11 @@ struct onnx_scope {
     uint32_t n_names;
 };
 
+/* Of a Gather whose indices follow open sizes: how many positions it needs, and has. */
+struct onnx_bound {
+    uint32_t needs, has;
+};
+
 struct onnx_import {
     const char *file;     /* as messages show it */
     const char *dir;      /* of external data; NULL: none allowed */
@@ -227,6 +236,15 @@ struct onnx_import {
     bool survey; /* open dimensions are collected instead of refused */
     struct pith_onnx_open_dim *open_dims;
     uint32_t n_open;
+
+    /* Of values 0..n_sized-1: is it a constant only as long as sizes are fixed? NULL: they are. */
+    const bool *sized;
+    uint32_t n_sized;
+    uint32_t n_file_values; /* values that the file names; those behind are made by lowerings */
+    struct onnx_bound *bounds;
+    uint32_t n_bounds, cap_bounds;
+    bool settled; /* pith_onnx_settle is done */
+    bool no_fold; /* while a twin is lowered: what is constant here is computed with each size */
 
     struct onnx_node *nodes;
     uint32_t n_nodes, cap_nodes;
@@ -406,6 +424,15 @@ static inline const struct shape *pith_onnx_other_shape(const struct onnx_value 
 {
     return v->varies ? &v->other : &v->shape;
 }
+/* onnx_lower.c: of a node that is bound: l->in, n_in, first_out, n_out, row. */
+enum pith_status pith_onnx_lower_bound(struct onnx_lower *l);
+/* onnx_twin.c: inputs of l that are constants of these sizes alone are replaced by what computes
+ * them, but for those that a lowering reads as numbers. */
+enum pith_status pith_onnx_follow_sizes(struct onnx_lower *l);
+/* After a node is lowered: constants that its outputs are other names of. */
+void pith_onnx_note_sized(struct onnx_import *im, const struct onnx_flat *flat);
+/* *value, where it is such a constant: what computes it. */
+enum pith_status pith_onnx_twin(struct onnx_lower *l, uint32_t *value);
 /* onnx_moving_slice.c: a Slice of fixed length from a place computed at run time becomes a Gather;
  * *done false: it is none. */
 enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done);
@@ -423,7 +450,9 @@ enum pith_status pith_onnx_share_constants(struct onnx_import *im);
 /* onnx_patterns.c: nodes that together are one operator of the runtime become it. */
 enum pith_status pith_onnx_match_patterns(struct onnx_import *im);
 
-/* onnx_emit.c */
+/* onnx_emit.c. settle: outputs get their names, dead nodes go; emit does it where it is not done.
+ */
+enum pith_status pith_onnx_settle(struct onnx_import *im);
 enum pith_status pith_onnx_emit(struct onnx_import *im, struct pith_model **m);
 
 /* onnx_attr.c: attributes by name. Messages name the node. */
@@ -560,6 +589,17 @@ onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_rms_
 /* The whole road up to (not including) onnx_emit; im->refusals lists what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);
 void pith_onnx_close(struct onnx_import *im);
+
+/* onnx_open.c: a network whose open dimensions stay open, beside the batch. batch: dimension 0 of
+ * all inputs is one, where the file leaves it open. */
+enum pith_status pith_onnx_read_open(const struct onnx_import *like, const void *bytes, size_t n,
+                                     bool batch, struct pith_model **m);
+/* onnx_import.c: with the batch as the runtime knows it, else with it as one size among others.
+ * Where neither can be, `closed`, and the reason is added to the message in like->err. */
+enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void *bytes, size_t n,
+                                      enum pith_status closed, struct pith_model **m);
+/* One import: all steps up to pith_onnx_emit. */
+enum pith_status pith_onnx_to_nodes(struct onnx_import *im, const void *bytes, size_t n);
 
 /* The message of a refusal without the name of the file. */
 const char *pith_onnx_reason(const struct onnx_import *im, const struct onnx_refusal *r);

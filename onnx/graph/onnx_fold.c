@@ -114,7 +114,7 @@ enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args
     *folded = false;
     if (args->info->flags & OP_CONTROL || args->info->op == PITH_OP_NON_MAX_SUPPRESSION)
         return PITH_OK;
-    return all_constant(l) ? compute(l, args, false, folded) : PITH_OK;
+    return all_constant(l) && !l->im->no_fold ? compute(l, args, false, folded) : PITH_OK;
 }
 
 enum pith_status pith_onnx_fold_other(struct onnx_lower *l, const struct op_args *args)

@@ -48,7 +48,8 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
         size_t n = given->size_bytes < sizeof *opts ? given->size_bytes : sizeof *opts;
         memcpy(opts, given, n);
     }
-    if ((opts->flags & ~(uint32_t)KNOWN_FLAGS) || opts->batch > MAX_BATCH)
+    if ((opts->flags & ~(uint32_t)KNOWN_FLAGS) || opts->batch > MAX_BATCH ||
+        (opts->n_changes && !opts->changes))
         return PITH_ERR_ARGUMENT;
     /* run forms add in orders of their own */
     IF_DENSE_TILES(if (opts->ordered) opts->flags |= PITH_FLAG_DENSE_ONLY;)

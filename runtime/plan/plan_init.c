@@ -41,7 +41,7 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     plan->image = blob;
     plan->image_bytes = bytes;
     /* pith_graph_need has tested the checksum. */
-    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
+    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts,
                            b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
 }
 

@@ -11,6 +11,8 @@
 #include "kernels/crc32c.h"
 #include "validate/graph.h"
 
+struct pith_opts;
+
 /* What a graph consists of, before it is read. */
 struct graph_counts {
     uint64_t bytes, kept_bytes; /* pith_graph_need; up to its weights */
@@ -30,11 +32,12 @@ enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
                                  uint64_t *mem_bytes, struct pith_error *err);
 
 /* Parses and validates everything. *g and all it points to live in mem (names and streams in the
- * blob). batch: replaces dim 0 of inputs whose batch is open (0: 1). value_shapes: shapes and types
- * of all g->n_values values, in mem. */
-enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
-                                 void *mem, uint64_t mem_bytes, struct graph *g,
-                                 struct tview **value_shapes, struct pith_error *err);
+ * blob). Of opts (NULL: none) it takes batch, which replaces dim 0 of inputs whose batch is open
+ * (0: 1), and changes. value_shapes: shapes and types of all g->n_values values, in mem. */
+enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
+                                 const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
+                                 struct graph *g, struct tview **value_shapes,
+                                 struct pith_error *err);
 
 /* One chunk's content; PITH_ERR_ARGUMENT when the image has none with this tag. The image was
  * accepted before. */

@@ -151,6 +151,31 @@ static void shape_constants(const struct graph *g, uint32_t batch, struct tview 
             (struct tview){computed_type(g->weights[i].type), g->weights[i].shape, NULL};
 }
 
+/* Numbers of the caller for those of the file. Attributes keep to their ranges; that they fit is
+ * for the shape rules to say. */
+static enum pith_status change_numbers(struct graph *g, const struct pith_opts *opts,
+                                       int32_t *slots, struct pith_error *err)
+{
+    for (uint32_t i = 0; i < opts->n_changes; i++) {
+        const struct pith_change *c = &opts->changes[i];
+        enum pith_status st = PITH_ERR_CORRUPT;
+        if (c->node == PITH_CHANGE_INPUT) {
+            uint32_t input = c->slot / PITH_MAX_RANK, dim = c->slot % PITH_MAX_RANK;
+            if (input < g->n_inputs && dim < g->inputs[input].shape.rank && c->value > 0) {
+                g->inputs[input].shape.dim[dim] = (uint32_t)c->value;
+                st = PITH_OK;
+            }
+        } else if (c->node < g->n_nodes && c->slot < g->nodes[c->node].info->n_slots) {
+            const struct graph_node *node = &g->nodes[c->node];
+            slots[node->attr - slots + c->slot] = c->value;
+            st = pith_op_check(node->info, node->attr, node->n_in, node->n_out);
+        }
+        if (st)
+            return pith_fail(err, st, TAG_GRAPH, 0);
+    }
+    return PITH_OK;
+}
+
 /* One place for all bracket errors: region.c has no image to point into. */
 static enum pith_status match_regions(const struct image *im, struct graph *g,
                                       struct pith_error *err)
@@ -219,9 +244,10 @@ static enum pith_status read_extras(const struct image *im, uint32_t n_values,
 }
 
 /* Two passes over the same bytes. Between them the image must not change: it is the caller's. */
-enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
-                                 void *mem, uint64_t mem_bytes, struct graph *g,
-                                 struct tview **value_shapes, struct pith_error *err)
+enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
+                                 const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
+                                 struct graph *g, struct tview **value_shapes,
+                                 struct pith_error *err)
 {
     struct image im;
     struct graph_parse p;
@@ -244,7 +270,8 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     if ((st = pith_parse_graph(&p)) ||
         (BUILT_PART(TEXTS) && (st = read_names(&im, &p.g, &m, err))) ||
         (st = read_extras(&im, p.g.n_values, err)) || (st = match_regions(&im, &p.g, err)) ||
-        (st = shape_all(&im, &p.g, batch, &m, err)))
+        (opts && (st = change_numbers(&p.g, opts, m.slots, err))) ||
+        (st = shape_all(&im, &p.g, opts ? opts->batch : 0, &m, err)))
         return st;
     *g = p.g;
     *value_shapes = m.values;

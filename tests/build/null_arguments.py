@@ -11,6 +11,7 @@ import sys
 
 # function: parameters. Any other pointer of a function that returns a status must not be NULL.
 MAY_BE_NULL = {
+    "pith_sizes_apply": ("sizes",),
     "pith_blob_check": {"blob"},
     "pith_blob_meta": {"value", "value_bytes"},
     "pith_plan_work_bytes": {"opts"},

@@ -20,7 +20,7 @@ wants "train" pith tr
 wants "info import init" pith i
 wants "--levels" pith train --lev
 wants "momentum=" pith train net.pith --set mom
-wants "--sparsity --sigma --scope --steps --set --seed --skip-broken" pith prune net.pith --s
+wants "--sparsity --sigma --scope --steps --set --seed --skip-broken --size" pith prune net.pith --s
 wants "--verbose" pith eval --verb
 wants "lenet5 lenet300" pith init le
 wants "recipe" pith help rec

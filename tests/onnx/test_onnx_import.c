@@ -385,12 +385,44 @@ static struct proto open_graph(void)
     return build_model(g, 13);
 }
 
+/* Takes 6 elements, whatever its input declares. */
+static struct proto six_elements(void)
+{
+    struct proto g = {0};
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x s -> y"));
+    build_ints(&g, "s", 2, 2, 3);
+    build_input(&g, "x", 2, 1, -1);
+    build_output(&g, "y");
+    return build_model(g, 13);
+}
+
+static void test_open_sizes(void **state)
+{
+    (void)state;
+    struct proto file = open_graph();
+    struct pith_model *m = import(&file, NULL);
+    const uint32_t sizes[3] = {2, 17, 300};
+    assert_int_equal(m->n_sizes, 3); /* k has no batch, so that of x is a size like others */
+    assert_string_equal(m->sizes[0].name, "d0");
+    assert_string_equal(m->sizes[2].name, "d3");
+    assert_int_equal(pith_model_set_sizes(m, sizes, NULL), PITH_OK);
+    shape_is(value_named(m, "y"), 4, 2, 3, 17, 300);
+    const uint32_t none[3] = {2, 17, 0};
+    struct pith_error err;
+    assert_int_equal(pith_model_set_sizes(m, none, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "size d3 is 0"));
+    shape_is(value_named(m, "y"), 4, 2, 3, 17, 300);
+    pith_model_free(m);
+    file = six_elements();
+    refuse(&file, NULL, PITH_ERR_ARGUMENT,
+           "net.onnx: input 'x' dim 1 'd1' is open: give --input-shape x:1x1 (it cannot stay open: "
+           "node 'r' (Reshape): its inputs and attributes do not fit: f32 1x11)");
+}
+
 static void test_shapes_and_frozen_inputs(void **state)
 {
     (void)state;
     struct proto file = open_graph();
-    refuse(&file, NULL, PITH_ERR_ARGUMENT,
-           "net.onnx: input 'x' dim 2 'd2' is open: give --input-shape x:1x3x224x224");
     struct pith_input_shape shape = {"x", 4, {0, 3, 5, 6}};
     struct pith_input_value frozen = {"k", "2.5"};
     struct pith_import_opts opts = {.size_bytes = sizeof opts,
@@ -401,6 +433,7 @@ static void test_shapes_and_frozen_inputs(void **state)
     file = open_graph();
     struct pith_model *m = import(&file, &opts);
     assert_int_equal(m->n_inputs, 1);
+    assert_int_equal(m->n_sizes, 0);
     assert_true(m->batch_open);
     shape_is(value_named(m, "y"), 4, 1, 3, 5, 6);
     assert_true(((const float *)value_named(m, "k")->constant->data)[0] == 2.5f);
@@ -517,11 +550,16 @@ static void test_check_open_dims_and_nan(void **state)
     struct proto file = open_graph();
     struct pith_onnx_report *r = NULL;
     assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
-    assert_int_equal(r->n_open, 2);
+    assert_int_equal(r->n_open, 0); /* they stay open */
     assert_int_equal(r->n_unsupported, 0);
-    assert_int_equal(r->open_dims[1].dim, 3);
-    assert_string_equal(r->open_dims[1].symbol, "d3");
-    assert_string_equal(r->open_dims[1].example, "x:1x3x224x224");
+    pith_onnx_report_free(r);
+    free(file.data);
+    file = six_elements();
+    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
+    assert_int_equal(r->n_open, 1);
+    assert_int_equal(r->open_dims[0].dim, 1);
+    assert_string_equal(r->open_dims[0].symbol, "d1");
+    assert_string_equal(r->open_dims[0].example, "x:1x1");
     pith_onnx_report_free(r);
     free(file.data);
     struct proto g = {0};
@@ -703,6 +741,7 @@ int main(void)
         cmocka_unit_test(test_lp_pool_of_opset_1),
         cmocka_unit_test(test_unsorted),
         cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_open_sizes),
         cmocka_unit_test(test_shapes_and_frozen_inputs),
         cmocka_unit_test(test_batch_held),
         cmocka_unit_test(test_cut),

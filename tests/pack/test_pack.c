@@ -76,7 +76,7 @@ static void *read_graph(const struct pith_buffer *file, struct graph *g)
     struct tview *shapes;
     assert_int_equal(pith_graph_need(file->data, file->bytes, 0, &need, NULL), PITH_OK);
     void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
-    assert_int_equal(pith_graph_read(file->data, file->bytes, 0, 0, mem, need, g, &shapes, NULL),
+    assert_int_equal(pith_graph_read(file->data, file->bytes, 0, NULL, mem, need, g, &shapes, NULL),
                      PITH_OK);
     return mem;
 }

@@ -200,12 +200,13 @@ enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
     return st;
 }
 
-enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
-                                 void *mem, uint64_t mem_bytes, struct graph *g,
-                                 struct tview **value_shapes, struct pith_error *err)
+enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
+                                 const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
+                                 struct graph *g, struct tview **value_shapes,
+                                 struct pith_error *err)
 {
     struct graph_counts c;
-    (void)batch;
+    (void)opts;
     pith_graph_count(blob, bytes, flags, &c, err);
     assert_true(mem_bytes >= c.bytes);
     memset(mem, 0xa5, (size_t)mem_bytes);

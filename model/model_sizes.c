@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* model_sizes.c - open sizes of a model: new values for them, and their text in a file. */
+#include "model/model_sizes.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error_fill.h"
+#include "host/size_expression.h"
+#include "host/sizes.h"
+#include "op_interface/op_info.h"
+
+static void names_of(const struct pith_model *m, struct size_names *names)
+{
+    names->n = 0;
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        pith_size_add_name(names, m->sizes[i].name, strlen(m->sizes[i].name));
+}
+
+static bool value_of(const struct pith_sized *s, struct size_names *names, const uint32_t *value,
+                     int32_t *result)
+{
+    struct size_expression e;
+    return pith_size_parse(s->formula, strlen(s->formula), names, false, &e) &&
+           pith_size_value(&e, value, result);
+}
+
+static uint32_t *input_dim(const struct pith_model *m, const struct pith_sized *s)
+{
+    struct pith_value *v = &m->values[m->inputs[s->slot / PITH_MAX_RANK]];
+    return &v->dim[s->slot % PITH_MAX_RANK];
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static enum pith_status write_numbers(struct pith_model *m, const uint32_t *value,
+                                      struct pith_error *err)
+{
+    struct size_names names;
+    int32_t v;
+    names_of(m, &names);
+    for (uint32_t i = 0; i < m->n_limits; i++) {
+        const struct pith_sized s = {0, m->limits[i].formula};
+        if (!value_of(&s, &names, value, &v) || v > (int64_t)m->limits[i].most)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "%s would be more than %" PRIu32
+                                   ", which is all that a table has",
+                                   m->limits[i].formula, m->limits[i].most);
+    }
+    for (uint32_t i = 0; i < m->n_sized; i++) {
+        if (!value_of(&m->sized[i], &names, value, &v) || v <= 0)
+            return pith_error_fill(err, PITH_ERR_CORRUPT, "%s is no dimension with these sizes",
+                                   m->sized[i].formula);
+        *input_dim(m, &m->sized[i]) = (uint32_t)v;
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_sized; k++) {
+            const struct pith_sized *s = &m->nodes[i].sized[k];
+            if (!value_of(s, &names, value, &v))
+                return pith_error_fill(err, PITH_ERR_CORRUPT,
+                                       "node '%.100s': %s is no attribute with these sizes",
+                                       m->nodes[i].name, s->formula);
+            m->nodes[i].attr[s->slot] = v;
+        }
+    return pith_model_infer_shapes(m, err);
+}
+
+enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *value,
+                                      struct pith_error *err)
+{
+    if (!m || !value)
+        return PITH_ERR_ARGUMENT;
+    uint32_t before[SIZE_NAMES];
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
+        before[i] = m->sizes[i].value;
+        if (value[i] == 0 || value[i] > m->sizes[i].max)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "size %s is %" PRIu32 ", 1 to %" PRIu32 " are possible",
+                                   m->sizes[i].name, value[i], m->sizes[i].max);
+    }
+    enum pith_status st = write_numbers(m, value, err);
+    for (uint32_t i = 0; i < m->n_sizes && !st; i++)
+        m->sizes[i].value = value[i];
+    if (st)
+        write_numbers(m, before, NULL);
+    return st;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+struct text {
+    char *data;
+    size_t n, room;
+    bool failed;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
+{
+    char line[256];
+    va_list ap;
+    va_start(ap, format);
+    int n = vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    size_t more = n > 0 ? (size_t)n : 0;
+    if (t->n + more + 1 > t->room) {
+        size_t room = 2 * (t->n + more + 1);
+        char *grown = t->failed ? NULL : realloc(t->data, room);
+        if (!grown) {
+            t->failed = true;
+            return;
+        }
+        t->data = grown;
+        t->room = room;
+    }
+    memcpy(t->data + t->n, line, more + 1);
+    t->n += more;
+}
+
+enum pith_status pith_model_write_sizes(const struct pith_model *m, char **text,
+                                        struct pith_error *err)
+{
+    struct text t = {0};
+    struct size_names names;
+    uint32_t value[SIZE_NAMES];
+    int32_t v;
+    *text = NULL;
+    if (m->n_sizes == 0)
+        return PITH_OK;
+    names_of(m, &names);
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
+        value[i] = m->sizes[i].value;
+        put(&t, "size %s %" PRIu32 " %" PRIu32 "\n", m->sizes[i].name, value[i], m->sizes[i].max);
+    }
+    for (uint32_t i = 0; i < m->n_sized; i++)
+        put(&t, "dim %" PRIu32 " %" PRIu32 " %s\n", m->sized[i].slot / PITH_MAX_RANK,
+            m->sized[i].slot % PITH_MAX_RANK, m->sized[i].formula);
+    for (uint32_t i = 0; i < m->n_limits; i++)
+        put(&t, "most %" PRIu32 " %s\n", m->limits[i].most, m->limits[i].formula);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_sized; k++) {
+            const struct pith_sized *s = &m->nodes[i].sized[k];
+            if (!value_of(s, &names, value, &v) || v != m->nodes[i].attr[s->slot]) {
+                free(t.data);
+                return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                       "node '%.100s' no longer follows the open sizes: %s is not "
+                                       "%" PRId32,
+                                       m->nodes[i].name, s->formula, m->nodes[i].attr[s->slot]);
+            }
+            put(&t, "attr %" PRIu32 " %" PRIu32 " %s\n", i, s->slot, s->formula);
+        }
+    if (t.failed) {
+        free(t.data);
+        return pith_error_no_memory(err);
+    }
+    t.data[--t.n] = 0; /* the last line ends the text */
+    *text = t.data;
+    return PITH_OK;
+}
+
+static bool read_size(struct pith_model *m, const char *line, size_t n, struct size_names *names)
+{
+    struct pith_size *s = &m->sizes[m->n_sizes];
+    char name[SIZE_NAME_BYTES];
+    int used = 0;
+    if (m->n_sizes == SIZE_NAMES ||
+        sscanf(line, "size %63s %" SCNu32 " %" SCNu32 "%n", name, &s->value, &s->max, &used) != 3 ||
+        (size_t)used != n || s->value == 0 || s->value > s->max || s->max > INT32_MAX ||
+        pith_size_name(names, name, strlen(name)) != UINT32_MAX ||
+        pith_size_add_name(names, name, strlen(name)) == UINT32_MAX)
+        return false;
+    s->name = pith_model_strdup(m, name);
+    m->n_sizes++;
+    return s->name != NULL;
+}
+
+static bool add_sized(struct pith_model *m, struct pith_sized **list, uint32_t *n, uint32_t slot,
+                      const char *formula, size_t bytes)
+{
+    if ((*n & (*n - 1)) == 0) { /* room at powers of two */
+        struct pith_sized *grown = pith_model_alloc(m, *n ? 2 * (uint64_t)*n : 1, sizeof *grown);
+        if (!grown)
+            return false;
+        if (*n)
+            memcpy(grown, *list, *n * sizeof *grown);
+        *list = grown;
+    }
+    char *copy = pith_model_alloc(m, bytes + 1, 1);
+    if (!copy)
+        return false;
+    memcpy(copy, formula, bytes);
+    (*list)[(*n)++] = (struct pith_sized){slot, copy};
+    return true;
+}
+
+/* "most 512 P + S" */
+static bool read_limit(struct pith_model *m, const char *line, size_t n, struct size_names *names)
+{
+    uint32_t most;
+    int used = 0;
+    struct size_expression e;
+    if (sscanf(line, "most %" SCNu32 " %n", &most, &used) != 1 || used == 0 || (size_t)used >= n ||
+        !pith_size_parse(line + used, n - (size_t)used, names, false, &e))
+        return false;
+    if ((m->n_limits & (m->n_limits - 1)) == 0) { /* room at powers of two */
+        struct pith_size_limit *grown =
+            pith_model_alloc(m, m->n_limits ? 2 * (uint64_t)m->n_limits : 1, sizeof *grown);
+        if (!grown)
+            return false;
+        if (m->n_limits)
+            memcpy(grown, m->limits, m->n_limits * sizeof *grown);
+        m->limits = grown;
+    }
+    m->limits[m->n_limits].most = most;
+    m->limits[m->n_limits].formula = pith_model_strdup(m, line + used);
+    return m->limits[m->n_limits++].formula != NULL;
+}
+
+/* "dim 0 1 S", "attr 12 3 P + S". */
+static bool read_number(struct pith_model *m, const char *line, size_t n, struct size_names *names)
+{
+    uint32_t a, b;
+    int used = 0;
+    struct size_expression e;
+    bool input = sscanf(line, "dim %" SCNu32 " %" SCNu32 " %n", &a, &b, &used) == 2 && used > 0;
+    if (!input &&
+        (sscanf(line, "attr %" SCNu32 " %" SCNu32 " %n", &a, &b, &used) != 2 || used == 0))
+        return false;
+    if ((size_t)used >= n || !pith_size_parse(line + used, n - (size_t)used, names, false, &e))
+        return false;
+    if (input)
+        return a < m->n_inputs && b < m->values[m->inputs[a]].rank &&
+               add_sized(m, &m->sized, &m->n_sized, a * PITH_MAX_RANK + b, line + used,
+                         n - (size_t)used);
+    return a < m->n_nodes && b < pith_op_get(m->nodes[a].op)->n_slots &&
+           add_sized(m, &m->nodes[a].sized, &m->nodes[a].n_sized, b, line + used, n - (size_t)used);
+}
+
+enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
+                                       struct pith_error *err)
+{
+    struct size_names names = {0};
+    m->sizes = pith_model_alloc(m, SIZE_NAMES, sizeof *m->sizes);
+    char *line = malloc(strlen(text) + 1);
+    if (!m->sizes || !line) {
+        free(line);
+        return pith_error_no_memory(err);
+    }
+    enum pith_status st = PITH_OK;
+    for (size_t n; *text && !st; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        memcpy(line, text, n);
+        line[n] = 0;
+        bool size = strncmp(line, "size ", 5) == 0, most = strncmp(line, "most ", 5) == 0;
+        if (!(size   ? read_size(m, line, n, &names)
+              : most ? read_limit(m, line, n, &names)
+                     : read_number(m, line, n, &names)))
+            st = pith_error_fill(err, PITH_ERR_CORRUPT, "the file's open sizes are broken: '%.60s'",
+                                 line);
+    }
+    free(line);
+    return st;
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+enum pith_status pith_model_open_sizes(const struct pith_model *m, struct pith_sizes **sizes,
+                                       struct pith_error *err)
+{
+    char *text;
+    enum pith_status st = pith_model_write_sizes(m, &text, err);
+    if (st || !text) {
+        *sizes = NULL;
+        return st;
+    }
+    st = pith_sizes_read(text, strlen(text), sizes, err);
+    free(text);
+    return st;
+}
+
+enum pith_status pith_model_fit_sizes(struct pith_model *m, const struct pith_tensor *inputs,
+                                      uint32_t n_inputs, struct pith_error *err)
+{
+    if (!m || !inputs)
+        return PITH_ERR_ARGUMENT;
+    struct pith_sizes *sizes;
+    enum pith_status st = pith_model_open_sizes(m, &sizes, err);
+    if (st || !sizes)
+        return st;
+    uint32_t value[SIZE_NAMES], max;
+    const char *name;
+    bool differs = false;
+    st = pith_sizes_fit(sizes, inputs, n_inputs, err);
+    for (uint32_t i = 0; i < m->n_sizes && !st; i++) {
+        pith_sizes_get(sizes, i, &name, &value[i], &max);
+        differs = differs || value[i] != m->sizes[i].value;
+    }
+    pith_sizes_free(sizes);
+    return st || !differs ? st : pith_model_set_sizes(m, value, err);
+}

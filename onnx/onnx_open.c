@@ -1,0 +1,754 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_open.c - a network whose dimensions stay open.
+ *
+ * All of import works with numbers: shapes decide what is folded, which patterns match, what
+ * attributes are. So a network with open sizes is imported several times, with different numbers,
+ * and what differs is found:
+ *
+ *     two imports        constants that differ follow the sizes: from then on they are computed
+ *                        when the network runs (onnx_twin.c)
+ *     1 + 2 n + 5 more   n sizes, each alone at three values, then all at once. The same nodes must
+ *                        come out; an attribute that differs is given its formula, which is fitted
+ *                        to the first and must hold for all
+ *
+ * Which numbers a network takes is tried: primes first, then multiples of 8 and of 32 (those that
+ * halve a picture several times), then the same number for sizes without a name, then for all. */
+#include "onnx/graph/onnx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error_fill.h"
+#include "host/size_expression.h"
+#include "kernels/crc32c.h"
+#include "onnx/onnx_fit.h"
+
+#define PASSES ONNX_FIT_PASSES
+#define MOST (1u << 24)                  /* of any size */
+#define MOST_BYTES (UINT64_C(512) << 20) /* of the largest value, which bounds sizes, too */
+#define USUAL_LENGTH 128u
+#define USUAL_PICTURE 224u
+
+/* A dimension of an input that is open. */
+struct open_dim {
+    uint32_t input, dim;
+    bool named, batch;
+    struct size_expression e;
+};
+
+struct value_note {
+    enum pith_type type;
+    struct shape shape;
+    bool constant, empty;
+    uint32_t crc;
+};
+
+struct node_note {
+    uint32_t op, hash, n_slots;
+    int32_t *attr; /* owns */
+    char name[64];
+};
+
+struct pass {
+    uint32_t n_nodes;
+    struct node_note *node;
+    uint32_t n_bounds;
+    struct onnx_bound *bound; /* owns */
+};
+
+struct open_import {
+    const struct onnx_import *like;
+    const void *bytes;
+    size_t n;
+    bool batch;
+    struct pith_error err; /* why the last attempt failed */
+    /* the inputs */
+    uint32_t n_inputs;
+    struct pith_input_shape *shape; /* [n_inputs]; names are in `survey` */
+    struct onnx_import survey;
+    uint32_t n_dims;
+    struct open_dim *dims;
+    struct size_names names;
+    bool picture[SIZE_NAMES];     /* a height or width */
+    bool outermost[SIZE_NAMES];   /* a first dimension: rather a number of samples than a length */
+    uint32_t same_as[SIZE_NAMES]; /* for numbers: that of this size */
+    /* the passes */
+    bool *sized;
+    uint32_t n_sized;
+    uint32_t n_passes;
+    uint32_t value[PASSES + 1][SIZE_NAMES];
+    struct pass pass[PASSES + 1]; /* the last: larger sizes, to test what was found */
+};
+
+/* ---- the open dimensions --------------------------------------------------------------------- */
+
+static const Onnx__TensorShapeProto *shape_of(const struct onnx_import *im, const char *name)
+{
+    for (size_t i = 0; i < im->graph->n_input; i++) {
+        const Onnx__ValueInfoProto *info = im->graph->input[i];
+        if (strcmp(info->name, name) == 0)
+            return info->type && info->type->tensor_type ? info->type->tensor_type->shape : NULL;
+    }
+    return NULL;
+}
+
+/* "batch size" -> batch_size; what has no name is called after its input. */
+static void clean_name(const char *text, const char *input, uint32_t dim,
+                       char name[SIZE_NAME_BYTES])
+{
+    if (*text == 0 || strcmp(text, "?") == 0)
+        snprintf(name, SIZE_NAME_BYTES, "%.40s_%u", input, dim);
+    else
+        snprintf(name, SIZE_NAME_BYTES, "%.60s", text);
+    for (char *p = name; *p; p++) {
+        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_';
+        bool digit = (*p >= '0' && *p <= '9') || *p == '.';
+        if (!letter && (!digit || p == name))
+            *p = '_';
+    }
+    if (strcmp(name, "N") == 0) /* which stands for the batch */
+        strcpy(name, "n");
+}
+
+static enum pith_status note_dim(struct open_import *o, uint32_t input, uint32_t dim, uint32_t rank,
+                                 const char *text)
+{
+    struct open_dim *d = &o->dims[o->n_dims];
+    *d = (struct open_dim){.input = input, .dim = dim, .named = *text && strcmp(text, "?") != 0};
+    d->batch = o->batch && dim == 0;
+    if (d->batch) {
+        o->n_dims++;
+        return PITH_OK;
+    }
+    if (!d->named || strcmp(text, "N") == 0 ||
+        !pith_size_parse(text, strlen(text), &o->names, true, &d->e)) {
+        char name[SIZE_NAME_BYTES];
+        clean_name(text, o->shape[input].name, dim, name);
+        if (!pith_size_parse(name, strlen(name), &o->names, true, &d->e))
+            return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "it has more than %u open sizes",
+                                   (unsigned)SIZE_NAMES);
+    }
+    for (uint32_t i = 0; i < d->e.n_terms && rank == 4 && dim >= 2; i++)
+        for (uint32_t k = 0; k < d->e.term[i].n_factors; k++)
+            o->picture[d->e.term[i].factor[k]] = true;
+    if (dim == 0 && d->e.n_terms == 1 && d->e.term[0].n_factors == 1)
+        o->outermost[d->e.term[0].factor[0]] = true;
+    o->n_dims++;
+    return PITH_OK;
+}
+
+static const struct pith_input_shape *given_shape(const struct open_import *o, const char *name)
+{
+    const struct pith_import_opts *opts = o->like->opts;
+    for (uint32_t i = 0; opts && i < opts->n_shapes; i++)
+        if (!opts->shapes[i].name || strcmp(opts->shapes[i].name, name) == 0)
+            return &opts->shapes[i];
+    return NULL;
+}
+
+static enum pith_status note_input(struct open_import *o, uint32_t i)
+{
+    const struct onnx_import *im = &o->survey;
+    const char *name = im->values[im->inputs[i]].name;
+    const struct pith_input_shape *given = given_shape(o, name);
+    const Onnx__TensorShapeProto *s = shape_of(im, name);
+    struct pith_input_shape *to = &o->shape[i];
+    to->name = name;
+    to->rank = s ? (uint32_t)s->n_dim : given ? given->rank : 0;
+    for (uint32_t k = 0; k < to->rank && k < PITH_MAX_RANK; k++) {
+        const Onnx__TensorShapeProto__Dimension *d = s ? s->dim[k] : NULL;
+        bool number = d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        bool text = d && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        int64_t dim = number && d->dim_value > 0 ? d->dim_value : 0;
+        dim = given && given->dim[k] ? given->dim[k] : dim;
+        to->dim[k] = (uint32_t)dim;
+        if (dim)
+            continue;
+        enum pith_status status =
+            note_dim(o, i, k, to->rank, text && d->dim_param ? d->dim_param : "?");
+        if (status)
+            return status;
+    }
+    return PITH_OK;
+}
+
+/* The batch, where only some inputs have one, is no batch. */
+static void check_batch(struct open_import *o)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->n_dims; i++)
+        n += o->dims[i].batch;
+    o->batch = o->batch && n == o->n_inputs;
+}
+
+static enum pith_status note_inputs(struct open_import *o)
+{
+    o->survey = *o->like;
+    o->survey.err = &o->err;
+    o->survey.survey = true;
+    enum pith_status status = pith_onnx_open(&o->survey, o->bytes, o->n);
+    if (status)
+        return status;
+    o->n_inputs = o->survey.n_inputs;
+    o->shape = calloc(o->n_inputs + 1u, sizeof *o->shape);
+    o->dims = calloc((size_t)o->n_inputs * PITH_MAX_RANK + 1, sizeof *o->dims);
+    if (!o->shape || !o->dims)
+        return pith_error_no_memory(&o->err);
+    for (uint32_t twice = 0; twice < 2; twice++) {
+        const bool batch = o->batch;
+        o->n_dims = o->names.n = 0;
+        for (uint32_t i = 0; i < o->n_inputs && !status; i++)
+            status = note_input(o, i);
+        check_batch(o);
+        if (status || batch == o->batch)
+            return status;
+    }
+    return status;
+}
+
+/* ---- one import ------------------------------------------------------------------------------ */
+
+static enum pith_status begin_pass(struct open_import *o, const uint32_t *value,
+                                   struct pith_input_shape *shape, struct pith_import_opts *opts,
+                                   struct onnx_import *im)
+{
+    memcpy(shape, o->shape, o->n_inputs * sizeof *shape);
+    for (uint32_t i = 0; i < o->n_dims; i++) {
+        const struct open_dim *d = &o->dims[i];
+        int32_t dim = 0;
+        if (!d->batch && (!pith_size_value(&d->e, value, &dim) || dim <= 0))
+            return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "a dimension is not positive");
+        shape[d->input].dim[d->dim] = (uint32_t)dim;
+    }
+    *opts = o->like->opts ? *o->like->opts : (struct pith_import_opts){.size_bytes = sizeof *opts};
+    opts->shapes = shape;
+    opts->n_shapes = o->n_inputs;
+    *im = *o->like;
+    im->opts = opts;
+    im->err = &o->err;
+    return PITH_OK;
+}
+
+static uint32_t crc_of(struct onnx_import *im, uint32_t value)
+{
+    const struct onnx_value *v = &im->values[value];
+    uint32_t crc = pith_crc32c(0, &v->shape, sizeof v->shape);
+    if (v->tensor) /* of the file: the same in each pass */
+        return pith_crc32c(crc, v->name, strlen(v->name));
+    return v->data && !v->empty
+               ? pith_crc32c(crc, v->data, shape_elems(&v->shape) * pith_type_bytes(v->type))
+               : crc;
+}
+
+static void note_values(struct onnx_import *im, struct value_note *note)
+{
+    for (uint32_t i = 0; i < im->n_file_values; i++) {
+        uint32_t at = pith_onnx_alias(im, i);
+        const struct onnx_value *v = &im->values[at];
+        note[i] = (struct value_note){.constant = v->constant && v->known, .empty = v->empty};
+        if (note[i].constant) {
+            note[i].type = v->type;
+            note[i].shape = v->shape;
+            note[i].crc = crc_of(im, at);
+        }
+    }
+}
+
+/* Folds as always; *note: all values of the file, n of them. */
+static enum pith_status plain_pass(struct open_import *o, const uint32_t *value,
+                                   struct value_note **note, uint32_t *n)
+{
+    struct pith_import_opts opts;
+    struct onnx_import im;
+    struct pith_input_shape *shape = calloc(o->n_inputs + 1u, sizeof *shape);
+    if (!shape)
+        return pith_error_no_memory(&o->err);
+    enum pith_status status = begin_pass(o, value, shape, &opts, &im);
+    if (!status) {
+        status = pith_onnx_to_nodes(&im, o->bytes, o->n);
+        *n = im.n_file_values;
+        *note = status ? NULL : calloc(im.n_file_values + 1u, sizeof **note);
+        if (!status && !*note)
+            status = pith_error_no_memory(&o->err);
+        if (!status)
+            note_values(&im, *note);
+        pith_onnx_close(&im);
+    }
+    free(shape);
+    return status;
+}
+
+/* What node i is and reads, but for attributes. */
+static uint32_t wiring(struct onnx_import *im, const struct onnx_node *node, const uint32_t *number)
+{
+    uint32_t crc = 0;
+    const uint32_t head[3] = {(uint32_t)node->info->op, node->n_in, node->n_out};
+    crc = pith_crc32c(crc, head, sizeof head);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        uint32_t v = node->in[i];
+        uint32_t is = v == ONNX_VALUE_NONE ? 0 : im->values[v].constant ? crc_of(im, v) : number[v];
+        crc = pith_crc32c(crc, &is, sizeof is);
+    }
+    return crc;
+}
+
+static enum pith_status note_nodes(struct open_import *o, struct onnx_import *im, struct pass *p)
+{
+    uint32_t n = 0, *number = calloc(im->n_values + 1u, sizeof *number);
+    p->bound = calloc(im->n_bounds + 1u, sizeof *p->bound);
+    p->n_bounds = p->bound ? im->n_bounds : 0;
+    if (p->n_bounds)
+        memcpy(p->bound, im->bounds, im->n_bounds * sizeof *p->bound);
+    p->node = calloc(im->n_nodes + 1u, sizeof *p->node);
+    p->n_nodes = 0;
+    for (uint32_t i = 0; number && i < im->n_inputs; i++)
+        number[im->inputs[i]] = ++n;
+    for (uint32_t i = 0; number && p->node && i < im->n_nodes; i++) {
+        const struct onnx_node *node = &im->nodes[i];
+        struct node_note *to = &p->node[i];
+        to->op = (uint32_t)node->info->op;
+        to->n_slots = node->info->n_slots;
+        to->hash = wiring(im, node, number);
+        snprintf(to->name, sizeof to->name, "%.60s",
+                 *node->name ? node->name : im->values[node->out[0]].name);
+        to->attr = calloc(to->n_slots + 1u, sizeof *to->attr);
+        if (!to->attr)
+            break;
+        memcpy(to->attr, node->attr, to->n_slots * sizeof *to->attr);
+        for (uint32_t k = 0; k < node->n_out; k++)
+            number[node->out[k]] = ++n;
+        p->n_nodes++;
+    }
+    free(number);
+    return p->node && p->bound && p->n_nodes == im->n_nodes ? PITH_OK
+                                                            : pith_error_no_memory(&o->err);
+}
+
+static enum pith_status sized_pass(struct open_import *o, uint32_t k, struct pith_model **m)
+{
+    struct pith_import_opts opts;
+    struct onnx_import im;
+    struct pith_input_shape *shape = calloc(o->n_inputs + 1u, sizeof *shape);
+    if (!shape)
+        return pith_error_no_memory(&o->err);
+    enum pith_status status = begin_pass(o, o->value[k], shape, &opts, &im);
+    if (!status) {
+        im.sized = o->sized;
+        im.n_sized = o->n_sized;
+        status = pith_onnx_to_nodes(&im, o->bytes, o->n);
+        if (!status)
+            status = pith_onnx_settle(&im);
+        if (!status)
+            status = note_nodes(o, &im, &o->pass[k]);
+        if (!status && m)
+            status = pith_onnx_emit(&im, m);
+        pith_onnx_close(&im);
+    }
+    free(shape);
+    return status;
+}
+
+/* ---- numbers to try -------------------------------------------------------------------------- */
+
+struct family {
+    uint32_t step, first; /* numbers are step * (first, first + 1, ...) */
+    bool narrow;          /* all stay small, as where there are few positions */
+};
+static const struct family families[] = {{1, 11, false},   {1, 11, true},    {1, 67, false},
+                                         {8, 5, false},    {32, 3, true},    {1, 4, true},
+                                         {1, 1009, false}, {1, 16001, false}};
+
+/* Pass 0: all at their base; 1 + 2 i, 2 + 2 i: size i at another; the last ones: all at others,
+ * whose rests by 8 and 16 differ. */
+static void choose_values(struct open_import *o, const struct family *f)
+{
+    static const uint32_t spread[SIZE_NAMES] = {0,  6,  12, 20, 26, 30, 32, 36,
+                                                42, 48, 50, 56, 60, 62, 68, 72};
+    static const uint32_t wide[ONNX_FIT_JOINT] = {2, 7, 29, 53, 86};
+    static const uint32_t close[ONNX_FIT_JOINT] = {2, 7, 5, 12, 17};
+    const uint32_t *joint = f->narrow ? close : wide;
+    const uint32_t n = o->names.n;
+    o->n_passes = 1 + 2 * n + ONNX_FIT_JOINT;
+    for (uint32_t k = 0; k < o->n_passes; k++)
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t as = o->same_as[i], more = 0;
+            if (k == 1 + 2 * as || k == 2 + 2 * as)
+                more = k == 1 + 2 * as ? 1 : 4;
+            if (k > 2 * n)
+                more = joint[k - 2 * n - 1] + as * (k - 2 * n);
+            if (k > 2 * n && f->step > 1)
+                more = joint[k - 2 * n - 1] / 4 + 1 + as;
+            o->value[k][i] = f->step * (f->first + (f->step > 1 ? as : spread[as]) + more);
+        }
+}
+
+static void free_passes(struct open_import *o)
+{
+    for (uint32_t k = 0; k <= PASSES; k++) {
+        for (uint32_t i = 0; i < o->pass[k].n_nodes; i++)
+            free(o->pass[k].node[i].attr);
+        free(o->pass[k].node);
+        free(o->pass[k].bound);
+        o->pass[k] = (struct pass){0};
+    }
+    free(o->sized);
+    o->sized = NULL;
+}
+
+/* Which constants follow the sizes: what two imports fold to different elements. */
+static enum pith_status find_sized(struct open_import *o)
+{
+    struct value_note *a = NULL, *b = NULL;
+    uint32_t n = 0, other = 0;
+    enum pith_status status = plain_pass(o, o->value[0], &a, &n);
+    if (!status)
+        status = plain_pass(o, o->value[o->n_passes - 1], &b, &other);
+    if (!status && n != other)
+        status = pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "its nodes depend on its sizes");
+    o->sized = status ? NULL : calloc(n + 1u, sizeof *o->sized);
+    if (!status && !o->sized)
+        status = pith_error_no_memory(&o->err);
+    o->n_sized = n;
+    for (uint32_t i = 0; i < n && !status; i++)
+        o->sized[i] =
+            (a[i].constant || b[i].constant) &&
+            (a[i].constant != b[i].constant || a[i].crc != b[i].crc || a[i].empty != b[i].empty);
+    free(a);
+    free(b);
+    return status;
+}
+
+/* Sizes without a name, or all, are one number. false: that changes nothing. */
+static bool merge(struct open_import *o, bool unnamed, bool all)
+{
+    bool named[SIZE_NAMES] = {false};
+    for (uint32_t i = 0; i < o->n_dims; i++)
+        for (uint32_t t = 0; o->dims[i].named && t < o->dims[i].e.n_terms; t++)
+            for (uint32_t k = 0; k < o->dims[i].e.term[t].n_factors; k++)
+                named[o->dims[i].e.term[t].factor[k]] = true;
+    uint32_t first = UINT32_MAX, merged = 0;
+    for (uint32_t i = 0; i < o->names.n; i++) {
+        o->same_as[i] = i;
+        if (!all && !(unnamed && !named[i]))
+            continue;
+        first = first == UINT32_MAX ? i : first;
+        o->same_as[i] = first;
+        merged++;
+    }
+    return (!unnamed && !all) || merged > 1;
+}
+
+/* ---- formulas -------------------------------------------------------------------------------- */
+
+static enum pith_status fail_node(struct open_import *o, const struct node_note *node,
+                                  const char *why)
+{
+    return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "node '%s' %s", node->name, why);
+}
+
+static enum pith_status same_nodes(struct open_import *o, const struct pass *p)
+{
+    const struct pass *base = &o->pass[0];
+    if (p->n_nodes != base->n_nodes || p->n_bounds != base->n_bounds)
+        return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
+                               "it has %u nodes with some sizes and %u with others", base->n_nodes,
+                               p->n_nodes);
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        if (p->node[i].op != base->node[i].op || p->node[i].hash != base->node[i].hash)
+            return fail_node(o, &base->node[i], "reads other things with other sizes");
+    return PITH_OK;
+}
+
+/* One name for all that are the same number. */
+static void fill_fit(const struct open_import *o, struct onnx_fit *f)
+{
+    f->n_sizes = o->names.n;
+    f->n_passes = o->n_passes;
+    for (uint32_t k = 0; k < o->n_passes; k++)
+        for (uint32_t i = 0; i < o->names.n; i++)
+            f->size[k][i] = o->value[k][i];
+    for (uint32_t i = 0; i < o->names.n; i++)
+        f->skipped[i] = o->same_as[i] != i;
+}
+
+static bool add_sized(struct pith_model *m, struct pith_sized *list, uint32_t *n, uint32_t slot,
+                      const struct size_expression *e, const struct size_names *names)
+{
+    char text[128];
+    pith_size_print(e, names, text, sizeof text);
+    list[*n] = (struct pith_sized){slot, pith_model_strdup(m, text)};
+    return list[(*n)++].formula != NULL;
+}
+
+static enum pith_status fit_node(struct open_import *o, struct pith_model *m, uint32_t i,
+                                 struct onnx_fit *f)
+{
+    const struct node_note *node = &o->pass[0].node[i];
+    struct pith_node *to = &m->nodes[i];
+    for (uint32_t slot = 0; slot < node->n_slots; slot++) {
+        struct size_expression e;
+        bool differs = false;
+        for (uint32_t k = 0; k < o->n_passes; k++) {
+            f->number[k] = o->pass[k].node[i].attr[slot];
+            differs = differs || f->number[k] != f->number[0];
+        }
+        if (!differs)
+            continue;
+        if (!pith_onnx_fit(f, &e))
+            return fail_node(o, node, "has an attribute that follows no formula of the sizes");
+        if (!to->sized)
+            to->sized = pith_model_alloc(m, node->n_slots, sizeof *to->sized);
+        if (!to->sized || !add_sized(m, to->sized, &to->n_sized, slot, &e, &o->names))
+            return pith_error_no_memory(&o->err);
+    }
+    return PITH_OK;
+}
+
+/* Positions that a table has not, where they follow the sizes. */
+static enum pith_status add_limits(struct open_import *o, struct pith_model *m, struct onnx_fit *f)
+{
+    const struct pass *base = &o->pass[0];
+    m->limits = pith_model_alloc(m, base->n_bounds + 1u, sizeof *m->limits);
+    if (!m->limits)
+        return pith_error_no_memory(&o->err);
+    for (uint32_t i = 0; i < base->n_bounds; i++) {
+        struct size_expression e;
+        char text[128];
+        bool differs = false;
+        for (uint32_t k = 0; k < o->n_passes; k++) {
+            f->number[k] = (int32_t)o->pass[k].bound[i].needs;
+            differs = differs || f->number[k] != f->number[0];
+            if (o->pass[k].bound[i].has != base->bound[i].has)
+                return PITH_OK; /* a table that grows with them */
+        }
+        if (!differs)
+            continue;
+        if (!pith_onnx_fit(f, &e))
+            return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
+                                   "indices of a table follow no formula of the sizes");
+        pith_size_print(&e, &o->names, text, sizeof text);
+        bool again = false;
+        for (uint32_t k = 0; k < m->n_limits; k++)
+            again = again || (m->limits[k].most == base->bound[i].has &&
+                              strcmp(m->limits[k].formula, text) == 0);
+        if (again)
+            continue;
+        m->limits[m->n_limits] =
+            (struct pith_size_limit){base->bound[i].has, pith_model_strdup(m, text)};
+        if (!m->limits[m->n_limits++].formula)
+            return pith_error_no_memory(&o->err);
+    }
+    return PITH_OK;
+}
+
+static enum pith_status add_formulas(struct open_import *o, struct pith_model *m)
+{
+    struct onnx_fit *f = calloc(1, sizeof *f);
+    enum pith_status status = f ? PITH_OK : pith_error_no_memory(&o->err);
+    if (!status)
+        fill_fit(o, f);
+    m->sized = pith_model_alloc(m, o->n_dims + 1u, sizeof *m->sized);
+    m->sizes = pith_model_alloc(m, SIZE_NAMES, sizeof *m->sizes);
+    if (!m->sized || !m->sizes)
+        status = pith_error_no_memory(&o->err);
+    for (uint32_t i = 0; i < o->n_dims && !status; i++) {
+        struct open_dim *d = &o->dims[i];
+        for (uint32_t t = 0; t < d->e.n_terms; t++)
+            for (uint32_t k = 0; k < d->e.term[t].n_factors; k++)
+                d->e.term[t].factor[k] = (uint8_t)o->same_as[d->e.term[t].factor[k]];
+        if (!d->batch && !add_sized(m, m->sized, &m->n_sized, d->input * PITH_MAX_RANK + d->dim,
+                                    &d->e, &o->names))
+            status = pith_error_no_memory(&o->err);
+    }
+    for (uint32_t i = 0; i < o->names.n && !status; i++) {
+        if (o->same_as[i] != i)
+            continue;
+        m->sizes[m->n_sizes++] =
+            (struct pith_size){pith_model_strdup(m, o->names.name[i]), o->value[0][i], INT32_MAX};
+    }
+    for (uint32_t i = 0; i < m->n_nodes && !status; i++)
+        status = fit_node(o, m, i, f);
+    if (!status)
+        status = add_limits(o, m, f);
+    free(f);
+    return status;
+}
+
+/* ---- largest and usual values ---------------------------------------------------------------- */
+
+static bool is_small(const struct pith_model *m)
+{
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        const struct pith_value *value = &m->values[v];
+        if (!value->constant && pith_value_elems(value) > MOST_BYTES / pith_type_bytes(value->type))
+            return false;
+    }
+    return true;
+}
+
+/* Size i as v, where the network takes that. */
+static bool takes(struct pith_model *m, uint32_t *value, uint32_t i, uint32_t v)
+{
+    uint32_t before = value[i];
+    value[i] = v;
+    if (pith_model_set_sizes(m, value, NULL) == PITH_OK && is_small(m))
+        return true;
+    value[i] = before;
+    pith_model_set_sizes(m, value, NULL);
+    return false;
+}
+
+/* The largest that shapes and memory allow: a table of positions ends somewhere. */
+static void find_max(struct pith_model *m, uint32_t *value, uint32_t i, uint32_t step)
+{
+    uint32_t base = value[i], low = base / step, high = MOST / step;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        *(takes(m, value, i, mid * step) ? &low : &high) = mid;
+    }
+    m->sizes[i].max = low * step;
+    takes(m, value, i, base);
+}
+
+static void choose_sizes(struct open_import *o, struct pith_model *m, uint32_t step)
+{
+    uint32_t value[SIZE_NAMES];
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        value[i] = m->sizes[i].value;
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        find_max(m, value, i, step);
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
+        const char *name = m->sizes[i].name;
+        const uint32_t at = pith_size_name(&o->names, name, strlen(name));
+        uint32_t usual = o->picture[at] ? USUAL_PICTURE : USUAL_LENGTH;
+        if (o->outermost[at] && takes(m, value, i, 1))
+            continue;
+        if (usual > value[i])
+            takes(m, value, i, usual < m->sizes[i].max ? usual : m->sizes[i].max);
+    }
+}
+
+/* ---- a test --------------------------------------------------------------------------------- */
+
+/* An import with the sizes that m has now makes m. */
+static enum pith_status same_as_model(struct open_import *o, const struct pith_model *m)
+{
+    struct pass *p = &o->pass[PASSES];
+    uint32_t *value = o->value[PASSES];
+    for (uint32_t i = 0; i < o->names.n; i++)
+        for (uint32_t k = 0; k < m->n_sizes; k++)
+            if (strcmp(m->sizes[k].name, o->names.name[o->same_as[i]]) == 0)
+                value[i] = m->sizes[k].value;
+    enum pith_status status = sized_pass(o, PASSES, NULL);
+    if (!status)
+        status = same_nodes(o, p);
+    for (uint32_t i = 0; i < m->n_nodes && !status; i++)
+        if (memcmp(p->node[i].attr, m->nodes[i].attr,
+                   p->node[i].n_slots * sizeof *p->node[i].attr) != 0)
+            status =
+                fail_node(o, &p->node[i], "has an attribute that follows no formula of the sizes");
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        free(p->node[i].attr);
+    free(p->node);
+    free(p->bound);
+    *p = (struct pass){0};
+    return status;
+}
+
+/* Sizes far beyond those that formulas were found with: numbers that were all equal there, or on
+ * one line by chance, are not here. */
+static enum pith_status test_larger(struct open_import *o, struct pith_model *m, uint32_t step)
+{
+    static const uint32_t times[] = {1, 3, 10};
+    uint32_t usual[SIZE_NAMES], value[SIZE_NAMES];
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        usual[i] = m->sizes[i].value;
+    for (uint32_t t = 0; t < 3 && !status; t++) {
+        for (uint32_t i = 0; i < m->n_sizes; i++) {
+            value[i] = usual[i] * times[t] / step * step + step * (3 + 2 * i);
+            if (value[i] > m->sizes[i].max)
+                value[i] = m->sizes[i].max;
+        }
+        if (pith_model_set_sizes(m, value, NULL) == PITH_OK && is_small(m))
+            status = same_as_model(o, m);
+    }
+    pith_model_set_sizes(m, usual, NULL);
+    return status == PITH_ERR_LIMIT ? PITH_OK : status; /* as large as memory lets it be */
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void sizes_free(struct open_import *o)
+{
+    free_passes(o);
+    free(o->shape);
+    free(o->dims);
+    pith_onnx_close(&o->survey);
+}
+
+static enum pith_status try_family(struct open_import *o, const struct family *f,
+                                   struct pith_model **m)
+{
+    struct pith_model *made = NULL;
+    free_passes(o);
+    choose_values(o, f);
+    enum pith_status status = find_sized(o);
+    for (uint32_t k = o->n_passes; k-- > 0 && !status;)
+        status = sized_pass(o, k, k == 0 ? &made : NULL);
+    for (uint32_t k = 1; k < o->n_passes && !status; k++)
+        status = same_nodes(o, &o->pass[k]);
+    if (!status)
+        status = add_formulas(o, made);
+    if (!status && o->names.n) {
+        choose_sizes(o, made, f->step);
+        status = test_larger(o, made, f->step);
+    }
+    if (status)
+        pith_model_free(made);
+    else
+        *m = made;
+    return status;
+}
+
+static enum pith_status read_open(struct open_import *o, struct pith_model **m)
+{
+    struct pith_error first = {0};
+    enum pith_status status = note_inputs(o);
+    if (status)
+        return status;
+    for (uint32_t merging = 0; merging < 3; merging++) {
+        if (!merge(o, merging == 1, merging == 2))
+            continue;
+        for (uint32_t i = 0; i < sizeof families / sizeof *families; i++) {
+            status = try_family(o, &families[i], m);
+            if (!status || status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT)
+                return status;
+            if (!first.status)
+                first = o->err;
+        }
+    }
+    o->err = first;
+    return status;
+}
+
+enum pith_status pith_onnx_read_open(const struct onnx_import *like, const void *bytes, size_t n,
+                                     bool batch, struct pith_model **m)
+{
+    struct open_import *o = calloc(1, sizeof *o);
+    struct pith_model *made = NULL;
+    if (!o)
+        return pith_error_no_memory(like->err);
+    *o = (struct open_import){.like = like, .bytes = bytes, .n = n, .batch = batch};
+    enum pith_status status = read_open(o, &made);
+    if (status) {
+        pith_model_free(made);
+        if (like->err)
+            *like->err = o->err;
+    } else {
+        *m = made;
+    }
+    sizes_free(o);
+    free(o);
+    return status;
+}

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""One file with open sizes gives what onnxruntime gives, at every size, and the bits of a file fixed to it.
+
+The networks are made here, in the ways exporters write shape arithmetic."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+
+PITH = os.environ["PITH"]
+
+
+class Graph:
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.inits, self.made = [], [], 0
+
+    def const(self, a):
+        a = np.asarray(a)
+        self.made += 1
+        self.inits.append(nh.from_array(a.astype(np.float32) if a.dtype == np.float64 else a, f"c{self.made}"))
+        return f"c{self.made}"
+
+    def weight(self, *shape):
+        return self.const(self.rng.normal(size=shape).astype(np.float32) / np.sqrt(shape[0]))
+
+    def ints(self, *v):
+        return self.const(np.array(v, dtype=np.int64))
+
+    def node(self, op, *inputs, out=None, n_out=1, **attr):
+        self.made += 1
+        outs = [out or f"v{self.made}"] if n_out == 1 else [f"v{self.made}_{i}" for i in range(n_out)]
+        self.nodes.append(h.make_node(op, list(inputs), outs, name=f"n{self.made}", **attr))
+        return outs[0] if n_out == 1 else outs
+
+    def dim(self, x, i):
+        return self.node("Gather", self.node("Shape", x), self.const(np.int64(i)), axis=0)
+
+    def list_of(self, *dims):
+        zero = self.ints(0)
+        return self.node("Concat", *[self.node("Unsqueeze", d, zero) if isinstance(d, str) else self.ints(d)
+                                     for d in dims], axis=0)
+
+    def model(self, inputs, outputs):
+        def end(e):
+            return h.make_tensor_value_info(*e)
+        g = h.make_graph(self.nodes, "g", [end(e) for e in inputs], [end(e) for e in outputs], self.inits)
+        m = h.make_model(g, opset_imports=[h.make_opsetid("", 17)])
+        m.ir_version = 8
+        onnx.checker.check_model(m)
+        return m
+
+
+def heads(g, x, n, width, order=(0, 2, 1, 3)):
+    y = g.node("Reshape", x, g.list_of(g.dim(x, 0), g.dim(x, 1), n, width // n))
+    return g.node("Transpose", y, perm=list(order))
+
+
+def joined(g, x, like, width):
+    y = g.node("Transpose", x, perm=[0, 2, 1, 3])
+    return g.node("Reshape", y, g.list_of(g.dim(like, 0), g.dim(like, 1), width))
+
+
+def encoder(seed):
+    """BERT's way: positions sliced from a table, a mask of the input, causal from Range."""
+    g, D, V, most = Graph(seed), 32, 50, 64
+    length = g.dim("ids", 1)
+    positions = g.node("Slice", g.const(np.arange(most, dtype=np.int64)[None]), g.ints(0),
+                       g.node("Unsqueeze", length, g.ints(0)), g.ints(1))
+    x = g.node("Add", g.node("Gather", g.weight(V, D), "ids"), g.node("Gather", g.weight(most, D), positions))
+    q, k, v = (g.node("MatMul", x, g.weight(D, D)) for _ in range(3))
+    s = g.node("MatMul", heads(g, q, 4, D), heads(g, k, 4, D, (0, 2, 3, 1)))
+    s = g.node("Mul", s, g.const(np.float32(8 ** -0.5)))
+    hidden = g.node("Mul", g.node("Sub", g.const(np.float32(1)), g.node("Cast", "mask", to=T.FLOAT)),
+                    g.const(np.float32(-1e4)))
+    s = g.node("Add", s, g.node("Unsqueeze", hidden, g.ints(1, 2)))
+    steps = g.node("Range", g.const(np.int64(0)), length, g.const(np.int64(1)))
+    past = g.node("LessOrEqual", steps, g.node("Unsqueeze", steps, g.ints(1)))
+    s = g.node("Where", past, s, g.const(np.float32(-1e9)))
+    y = g.node("MatMul", g.node("Softmax", s, axis=-1), heads(g, v, 4, D))
+    joined(g, y, x, D)
+    g.nodes[-1].output[0] = "y"
+    return g.model([("ids", T.INT64, ["batch", "seq"]), ("mask", T.INT64, ["batch", "seq"])],
+                   [("y", T.FLOAT, ["batch", "seq", D])]), {"batch": [1, 2, 3], "seq": [1, 5, 17, 64]}, {}
+
+
+def decoder(seed):
+    """A cache that grows: present = Concat(past, new), positions from the length of the past."""
+    g, D, V, H = Graph(seed), 32, 50, 4
+    past, length = g.dim("past_k", 2), g.dim("ids", 1)
+    total = g.node("Add", past, length)
+    at = g.node("Range", past, total, g.const(np.int64(1)))
+    x = g.node("Add", g.node("Gather", g.weight(V, D), "ids"), g.node("Gather", g.weight(96, D), at))
+    q, k, v = (heads(g, g.node("MatMul", x, g.weight(D, D)), H, D) for _ in range(3))
+    k = g.node("Concat", "past_k", k, axis=2, out="present_k")
+    v = g.node("Concat", "past_v", v, axis=2, out="present_v")
+    s = g.node("Div", g.node("MatMul", q, g.node("Transpose", k, perm=[0, 1, 3, 2])), g.const(np.float32(8 ** .5)))
+    keys = g.node("Range", g.const(np.int64(0)), total, g.const(np.int64(1)))
+    seen = g.node("LessOrEqual", keys, g.node("Unsqueeze", at, g.ints(1)))
+    s = g.node("Where", seen, s, g.const(np.float32(-1e9)))
+    hidden = g.node("Equal", "mask", g.const(np.int64(0)))
+    s = g.node("Where", g.node("Unsqueeze", hidden, g.ints(1, 2)), g.const(np.float32(-1e9)), s)
+    y = joined(g, g.node("MatMul", g.node("Softmax", s, axis=-1), v), x, D)
+    g.node("MatMul", y, g.weight(D, V), out="logits")
+    cache = ["batch", H, "past", D // H]
+    return g.model([("ids", T.INT64, ["batch", "seq"]), ("mask", T.INT64, ["batch", "past + seq"]),
+                    ("past_k", T.FLOAT, cache), ("past_v", T.FLOAT, cache)],
+                   [("logits", T.FLOAT, ["batch", "seq", V]), ("present_k", T.FLOAT, ["a", H, "t", D // H]),
+                    ("present_v", T.FLOAT, ["a", H, "t", D // H])]), {"batch": [1, 2], "seq": [1, 4], "past": [1, 9, 40]}, {}
+
+
+def bias(seed):
+    """T5's way: a bias for each distance, in logarithmic buckets, looked up in a table."""
+    g, D = Graph(seed), 16
+    n = g.dim("x", 1)
+    at = g.node("Range", g.const(np.int64(0)), n, g.const(np.int64(1)))
+    far = g.node("Abs", g.node("Sub", g.node("Unsqueeze", at, g.ints(0)), g.node("Unsqueeze", at, g.ints(1))))
+    real = g.node("Cast", far, to=T.FLOAT)
+    slow = g.node("Cast", g.node("Mul", g.node("Log", g.node("Max", real, g.const(np.float32(1)))),
+                                 g.const(np.float32(2))), to=T.INT64)
+    bucket = g.node("Where", g.node("Less", far, g.const(np.int64(4))), far, g.node("Add", slow, g.const(np.int64(4))))
+    bucket = g.node("Min", bucket, g.const(np.int64(15)))
+    b = g.node("Transpose", g.node("Gather", g.weight(16, 2), bucket), perm=[2, 0, 1])
+    s = g.node("Add", g.node("MatMul", "x", g.node("Transpose", "x", perm=[0, 2, 1])),
+               g.node("ReduceSum", b, g.ints(0), keepdims=1))
+    g.node("MatMul", g.node("Softmax", s, axis=-1), "x", out="y")
+    return g.model([("x", T.FLOAT, ["n", "length", D])], [("y", T.FLOAT, ["n", "length", D])]), \
+        {"n": [1, 3], "length": [1, 2, 33, 200]}, {}
+
+
+def unet(seed):
+    """Halves a picture twice, and Resizes to the sizes of what it joins."""
+    g = Graph(seed)
+    conv = lambda x, a, b, stride: g.node("Relu", g.node("Conv", x, g.weight(b, a, 3, 3), pads=[1] * 4,
+                                                         strides=[stride] * 2))
+    one = conv("x", 3, 8, 1)
+    two = conv(one, 8, 12, 2)
+    three = conv(two, 12, 16, 2)
+
+    def up(x, to):
+        sizes = g.node("Concat", g.node("Slice", g.node("Shape", x), g.ints(0), g.ints(2)),
+                       g.node("Slice", g.node("Shape", to), g.ints(2), g.ints(4)), axis=0)
+        return g.node("Concat", g.node("Resize", x, "", "", sizes, mode="nearest"), to, axis=1)
+    y = conv(up(conv(up(three, two), 28, 8, 1), one), 16, 4, 1)
+    total = g.node("Mul", g.dim(y, 2), g.dim(y, 3))
+    flat = g.node("Reshape", y, g.list_of(g.dim(y, 0), 4, total))
+    g.node("Div", g.node("ReduceSum", flat, g.ints(2), keepdims=0), g.node("Cast", total, to=T.FLOAT), out="y")
+    return g.model([("x", T.FLOAT, ["N", 3, "height", "width"])], [("y", T.FLOAT, ["N", 4])]), \
+        {"N": [1, 2], "height": [8, 31, 96], "width": [17, 40]}, {}
+
+
+def sound(seed):
+    """Frames of a waveform by a strided convolution; lengths in samples mask the frames."""
+    g = Graph(seed)
+    wide = g.node("Unsqueeze", g.node("Pad", "wave", g.ints(0, 8, 0, 8)), g.ints(1))
+    frames = g.node("Conv", wide, g.weight(6, 1, 16), strides=[8])
+    at = g.node("Range", g.const(np.int64(0)), g.dim(frames, 2), g.const(np.int64(1)))
+    last = g.node("Div", "lengths", g.const(np.int64(8)))
+    inside = g.node("Less", at, g.node("Unsqueeze", last, g.ints(1, 2)))
+    g.node("ReduceMean", g.node("Where", inside, frames, g.const(np.float32(0))), axes=[2], keepdims=0, out="y")
+    return g.model([("wave", T.FLOAT, ["batch", "samples"]), ("lengths", T.INT64, ["batch"])],
+                   [("y", T.FLOAT, ["batch", 6])]), {"batch": [1, 2], "samples": [40, 999, 4000]}, {"lengths": 37}
+
+
+def steps(seed):
+    """A first dimension that is a length in time, and a state of zeros for each sequence."""
+    g, H, C = Graph(seed), 8, 5
+    zeros = g.node("ConstantOfShape", g.list_of(1, g.dim("x", 1), H), value=nh.from_array(np.zeros(1, np.float32)))
+    w, r, b = g.weight(1, 4 * H, C), g.weight(1, 4 * H, H), g.weight(1, 8 * H)
+    y = g.node("LSTM", "x", w, r, b, "", zeros, zeros, n_out=3, hidden_size=H)
+    g.node("Squeeze", y[0], g.ints(1), out="y")
+    return g.model([("x", T.FLOAT, ["time", "sequences", C])], [("y", T.FLOAT, ["time", "sequences", H])]), \
+        {"time": [1, 3, 50], "sequences": [1, 2, 7]}, {}
+
+
+def windows(seed):
+    """A class token for each sample, and attention within windows of 4 x 4."""
+    g, D = Graph(seed), 8
+    p = g.node("Conv", "x", g.weight(D, 3, 2, 2), strides=[2, 2])
+    n, hh, ww = g.dim(p, 0), g.dim(p, 2), g.dim(p, 3)
+    four = g.const(np.int64(4))
+    y = g.node("Reshape", p, g.list_of(n, D, g.node("Div", hh, four), 4, g.node("Div", ww, four), 4))
+    y = g.node("Transpose", y, perm=[0, 2, 4, 3, 5, 1])
+    y = g.node("Reshape", y, g.ints(-1, 16, D))
+    y = g.node("MatMul", g.node("Softmax", g.node("MatMul", y, g.node("Transpose", y, perm=[0, 2, 1])), axis=-1), y)
+    y = g.node("Reshape", y, g.list_of(n, -1, D))
+    token = g.node("Expand", g.weight(1, 1, D), g.list_of(n, 1, D))
+    g.node("Concat", token, y, axis=1, out="y")
+    return g.model([("x", T.FLOAT, ["batch", 3, "height", "width"])], [("y", T.FLOAT, ["batch", "tokens", D])]), \
+        {"batch": [1, 2], "height": [8, 24], "width": [16, 64]}, {}
+
+
+def run(*words):
+    return subprocess.run([PITH, *words], capture_output=True, text=True)
+
+
+def outputs_of(file, feed, work, names):
+    words, out = [], os.path.join(work, "out")
+    subprocess.run(["rm", "-rf", out], check=True)
+    os.mkdir(out)
+    for i, (name, a) in enumerate(feed.items()):
+        np.save(f"{work}/{i}.npy", a)
+        words.append(f"{name}={work}/{i}.npy")
+    r = run("run", file, *words, "-q", "-o", out)
+    if r.returncode:
+        return r.stderr.strip()
+    return [np.load(f"{out}/{n}.npy") for n in names]
+
+
+def feed_of(model, sizes, fixed, rng):
+    feed = {}
+    for i in model.graph.input:
+        shape = [d.dim_value or eval(d.dim_param, {}, sizes) for d in i.type.tensor_type.shape.dim]
+        if i.name in fixed:
+            feed[i.name] = np.full(shape, fixed[i.name], np.int64)
+        elif i.type.tensor_type.elem_type == T.FLOAT:
+            feed[i.name] = rng.normal(size=shape).astype(np.float32)
+        elif i.name == "mask":
+            feed[i.name] = (np.arange(shape[1]) >= shape[1] // 3)[None].repeat(shape[0], 0).astype(np.int64)
+        else:
+            feed[i.name] = rng.integers(0, 50, shape)
+    return feed
+
+
+def combinations(sizes):
+    """Each value at least once, in different company."""
+    most = max(len(v) for v in sizes.values())
+    return [{k: v[(i * (1 + j)) % len(v)] for j, (k, v) in enumerate(sizes.items())} for i in range(most + 1)]
+
+
+def check(make, seed, work):
+    model, sizes, fixed = make(seed)
+    rng = np.random.default_rng(seed + 1)
+    onnx.save(model, f"{work}/net.onnx")
+    r = run("import", f"{work}/net.onnx", "-q", "-f", "-o", f"{work}/net.pith")
+    if r.returncode:
+        return [f"import: {r.stderr.strip()}"]
+    bad, session = [], ort.InferenceSession(f"{work}/net.onnx", providers=["CPUExecutionProvider"])
+    grown = os.path.getsize(f"{work}/net.pith") / os.path.getsize(f"{work}/net.onnx")
+    if grown > 1.01:
+        bad.append(f"the file is {grown:.2f} times as large")
+    names = [o.name for o in session.get_outputs()]
+    for at in combinations(sizes):
+        feed = feed_of(model, at, fixed, rng)
+        wanted = session.run(None, feed)
+        got = outputs_of(f"{work}/net.pith", feed, work, names)
+        if isinstance(got, str):
+            bad.append(f"{at}: {got}")
+            continue
+        for a, b in zip(wanted, got):
+            off = np.abs(a - b.reshape(a.shape)).max() if a.size == b.size else np.inf
+            if not off <= 1e-4 * max(1, np.abs(a).max()):
+                bad.append(f"{at}: off by {off}")
+        shapes = [w for n, a in feed.items() for w in ("--input-shape", n + ":" + "x".join(map(str, a.shape)))]
+        r = run("import", f"{work}/net.onnx", *shapes, "-q", "-f", "-o", f"{work}/fixed.pith")
+        same = outputs_of(f"{work}/fixed.pith", feed, work, names) if r.returncode == 0 else r.stderr
+        if isinstance(same, str) or any(a.tobytes() != b.tobytes() for a, b in zip(same, got)):
+            bad.append(f"{at}: not the bits of a file with these sizes {same if isinstance(same, str) else ''}")
+    return bad
+
+
+def main():
+    failed = False
+    seed = int(os.environ.get("SEED", "1"))
+    with tempfile.TemporaryDirectory() as work:
+        for make in (encoder, decoder, bias, unet, sound, steps, windows):
+            for line in check(make, seed, work):
+                print(f"{make.__name__}: {line}")
+                failed = True
+    sys.exit(failed)
+
+
+main()
