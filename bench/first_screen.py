@@ -22,8 +22,8 @@ SHOWN = {
     "mnist_lenet5_caffe": ("LeNet-5, digits", None, "256:10000"),
     "tiny_kws_dscnn": ("DS-CNN, keywords", "kws/kws01_labels.csv", "!0:1000:4"),
     "cifar10_resnet20": ("ResNet-20, CIFAR-10", None, "!0:10000:39"),
+    "tiny_ic_resnet8": ("ResNet-8, CIFAR-10", None, "!0:10000:39"),
     "imagenet_squeezenet_v1_1": ("SqueezeNet v1.1, ImageNet", "imagenet/labels.csv", "256:500"),
-    "imagenet_mobilenet_v2": ("MobileNet-v2, ImageNet", "imagenet/labels.csv", "256:500"),
 }
 PICTURED, PICTURE = "cifar10_resnet20", "../docs/first-screen.svg"
 
