@@ -64,12 +64,16 @@ static void reduce_range(void *arg, size_t begin, size_t end)
         float *y = j->y + outer * j->inner + first;
         if (width == COLUMNS) {
             means(j, x, y, COLUMNS);
-            continue;
+        } else if (width >= COLUMNS / 2) { /* the two halves may overlap, and so below */
+            means(j, x, y, COLUMNS / 2);
+            means(j, x + width - COLUMNS / 2, y + width - COLUMNS / 2, COLUMNS / 2);
+        } else if (width >= COLUMNS / 4) {
+            means(j, x, y, COLUMNS / 4);
+            means(j, x + width - COLUMNS / 4, y + width - COLUMNS / 4, COLUMNS / 4);
+        } else {
+            for (size_t c = 0; c < width; c++)
+                means(j, x + c, y + c, 1);
         }
-        for (; width >= 4; width -= 4, x += 4, y += 4)
-            means(j, x, y, 4);
-        for (; width > 0; width--, x++, y++)
-            means(j, x, y, 1);
     }
 }
 

@@ -88,6 +88,12 @@ static enum pith_status rows_workspace(const struct op_args *args, const struct 
                                  v->way.band.floats, need);
 }
 
+/* ceil(n / s); a division would take as long as copying a short row. */
+static int64_t steps_of(int64_t n, int64_t s)
+{
+    return s == 1 ? n : s == 2 ? (n + 1) >> 1 : (n + s - 1) / s;
+}
+
 /* One padded input row under outputs from ox on: columns 0, s, 2s .. first, then 1, s + 1 .. with
  * s = stride_w, so that the pixels of an output row lie side by side under each tap. */
 static float *row_fill(const struct dense_kernels *d, const struct band *b,
@@ -96,8 +102,7 @@ static float *row_fill(const struct dense_kernels *d, const struct band *b,
     const int64_t s = g->stride_w, width = (int64_t)b->width;
     for (int64_t i = 0; i < s; i++, to += width) {
         const int64_t first = ox * s + i - g->pad_left, left = g->w - first;
-        int64_t begin = first < 0 ? (s - 1 - first) / s : 0,
-                end = left > 0 ? (left + s - 1) / s : 0;
+        int64_t begin = first < 0 ? steps_of(-first, s) : 0, end = left > 0 ? steps_of(left, s) : 0;
         end = end < width ? end : width;
         begin = begin < end ? begin : end;
         const size_t n = (size_t)(end - begin);

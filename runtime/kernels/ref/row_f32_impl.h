@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (kernel_row.h). Parameter: ROW(name), the name
- * with the level's suffix; OWN_GROUPS: exp_lanes, exp_blocks, sigmoid_blocks, gelu_blocks,
+ * with the level's suffix; OWN_GROUPS: exp_blocks, sigmoid_blocks, gelu_blocks,
  * where_lanes, fold_sum and softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
@@ -187,7 +187,7 @@ static float sum_of_squares(const float *x, float minus, size_t n)
 /* ---- rows -------------------------------------------------------------------------------- */
 
 #ifndef __OPTIMIZE_SIZE__
-#define SHORT_ROW 32u /* twice LANES at most */
+#define SHORT_ROW 64u
 
 /* LANES rows of few elements side by side, in the order of one row: lanes k and k + LANES, then the
  * tree of fold_sum. One row alone fills few lanes and waits for its maximum and its sum. */
@@ -201,13 +201,13 @@ static void softmax_short_rows(const float *x, float *y, size_t n)
     for (size_t r = 1; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
             max[c] = larger(v[r][c], max[c]);
-    for (size_t r = 0; r < n; r++) {
+    for (size_t r = 0; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
-            v[r][c] = exp_bounded_f32(v[r][c] - max[c]);
-        exp_lanes(v[r]);
+            v[r][c] -= max[c];
+    exp_blocks(v[0], 0.0f, v[0], n);
+    for (size_t r = 0; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
             sum[r % LANES][c] += v[r][c];
-    }
     for (size_t half = LANES / 2; half > 0; half /= 2)
         for (size_t k = 0; k < half; k++)
             for (size_t c = 0; c < LANES; c++)

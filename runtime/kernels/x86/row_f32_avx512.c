@@ -51,14 +51,6 @@ static inline __attribute__((always_inline)) void exp_vectors(__m512 *v, const s
     EACH_VECTOR v[i] = _mm512_scalef_ps(p[i], k[i]);
 }
 
-/* One vector, none above 89. */
-static inline void exp_lanes(float v[LANES])
-{
-    __m512 e = _mm512_loadu_ps(v);
-    exp_vectors(&e, 1);
-    _mm512_storeu_ps(v, e);
-}
-
 /* y = exp(x - p) of n vectors; beyond 89 it is infinite anyway, and a NaN stays one. */
 static inline __attribute__((always_inline)) void exp_group(const float *x, float p, float *y,
                                                             const size_t n)
