@@ -150,7 +150,7 @@ const char *pith_size_text(double bytes, char *to)
 {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int at = 0;
-    for (; at < 4 && fabs(bytes) >= 1000; at++)
+    for (; at < 4 && fabs(bytes) >= 1024; at++)
         bytes /= 1024;
     char number[NUMBER_BYTES];
     pith_plain_number(bytes, at ? three_digits(bytes) : 0, number);

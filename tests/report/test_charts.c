@@ -82,7 +82,8 @@ static void numbers_are_short(void **state)
     assert_string_equal(pith_metric_text(0.00000412, "J", text), "4.12 µJ");
     assert_string_equal(pith_metric_text(999.9, "", text), "1 k");
     assert_string_equal(pith_metric_text(0, "", text), "0");
-    assert_string_equal(pith_size_text(980, text), "980 B");
+    assert_string_equal(pith_size_text(1000, text), "1000 B");
+    assert_string_equal(pith_size_text(1024, text), "1 KiB");
     assert_string_equal(pith_size_text(12600, text), "12.3 KiB");
 }
 

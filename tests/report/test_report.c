@@ -94,6 +94,8 @@ static void the_same_page_twice(void **state)
         struct pith_data *data = numbers(4, net[i].dim);
         const struct pith_feed_input input = {.data = data};
         const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+        static const uint32_t picked[] = {1, 2, 4, 7, 8, 11};
+        assert_int_equal(pith_data_pick(data, picked, 6, NULL), PITH_OK);
         struct figures figures = {.most = 1000};
         struct pith_report_opts o = {.size_bytes = sizeof o,
                                      .name = "after.pith",
@@ -115,8 +117,9 @@ static void the_same_page_twice(void **state)
         assert_int_equal(page[0].bytes, page[1].bytes);
         assert_memory_equal(page[0].data, page[1].data, page[0].bytes);
         assert_true(page[0].bytes <= PITH_REPORT_MOST_BYTES);
-        uint64_t n;
-        assert_null(pith_data_picked(data, &n)); /* as it was given */
+        uint64_t n; /* as they were given */
+        assert_memory_equal(pith_data_picked(data, &n), picked, sizeof picked);
+        assert_int_equal(n, 6);
         /* a figure that is refused, and work that is ended, end it */
         struct pith_buffer none = {0};
         figures = (struct figures){.most = 3};
@@ -124,7 +127,8 @@ static void the_same_page_twice(void **state)
         assert_int_equal(figures.n, 3);
         o.progress = refuse;
         assert_int_equal(pith_report(&o, &none, NULL), PITH_ERR_STOPPED);
-        assert_null(pith_data_picked(data, &n));
+        assert_non_null(pith_data_picked(data, &n));
+        assert_int_equal(n, 6);
         assert_null(none.data);
         pith_buffer_free(&page[0]);
         pith_buffer_free(&page[1]);
