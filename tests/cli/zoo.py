@@ -36,7 +36,7 @@ COMMANDS = {
     "report": ["%m -o %o", "%m %d -o %o", "%m --vs %m -o %o", "%m %m %s --labels labels.csv -o %o", "%m --vs %m %d -o %o"],
     "weights": ["%m -o weights.png -f", "%m --layer none -o weights.npy"],
 }
-WITHOUT_MODEL = {"ops", "help", "completion", "version"}
+WITHOUT_MODEL = {"ops", "help", "completion", "version", "serve"}  # serve does not end by itself: tests/cli/serve.sh
 # What stages work on: of these networks there is none, and of all others there is.
 WITHOUT_FLOAT_WEIGHTS = {"qdq", "qoperator", "own", "no_weights"}
 NEED_FLOAT_WEIGHTS = {"prune", "cluster", "quantize"}
