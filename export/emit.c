@@ -344,6 +344,11 @@ static const struct {
     [ACT_TANH] = {"tanh", "tanh_of(x[i])"},
     [ACT_HARD_SIGMOID] = {"clip", "clip(0.0f, 1.0f, $F * x[i] + $G)"},
     [ACT_HARD_SWISH] = {"clip", "x[i] * clip(0.0f, 1.0f, 1.0f / 6.0f * x[i] + 0.5f)"},
+    [FUNCTION_SQRT] = {"sqrt", "sqrt_of(x[i])"},
+    [FUNCTION_SQUARE] = {NULL, "x[i] * x[i]"},
+    [FUNCTION_RECIPROCAL] = {NULL, "1.0f / x[i]"},
+    [FUNCTION_NEG] = {NULL, "-x[i]"},
+    [FUNCTION_EXP] = {"exp", "exp_f32(x[i])"},
 };
 
 /* Kernel and centroids of weights that are floats. */

@@ -170,6 +170,7 @@ static enum pith_status take(struct reading *r, const struct pith_node *n)
     case PITH_OP_CONCAT:
     case PITH_OP_SLICE:
     case PITH_OP_PAD:
+    case PITH_OP_DEPTH_SPACE:
     case PITH_OP_TRANSPOSE:
     case PITH_OP_SPLIT:
     case PITH_OP_GATHER:

@@ -86,6 +86,14 @@ struct copy_shape {
     uint32_t loop;                  /* the step that begins it */
 };
 
+enum unary_function {
+    FUNCTION_SQRT = 16,
+    FUNCTION_SQUARE,
+    FUNCTION_RECIPROCAL,
+    FUNCTION_NEG,
+    FUNCTION_EXP
+};
+
 struct step {
     enum step_kind kind;
     const char *name;
@@ -110,7 +118,7 @@ struct step {
     bool resizes_rows;      /* not columns alone */
     bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative */
     uint32_t spread; /* combine: period of the second input, gemm: its step from row to row; 0 */
-    uint32_t act;    /* enum act_kind */
+    uint32_t act;    /* enum act_kind or enum unary_function */
     float act_a, act_b;
     uint32_t op; /* of STEP_BINARY_F32 */
     uint32_t dim[4], x_step[2][4];

@@ -95,10 +95,40 @@ static enum pith_status conv_f32(struct reading *r, const struct pith_node *n)
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
+/* Of element-wise functions that are no activations; ACT_NONE: no C kernel has it. A power is one
+ * with the constant exponent 2. */
+static uint32_t function_of(const struct reading *r, const struct pith_node *n)
+{
+    if (n->op == PITH_OP_POWER) {
+        const struct pith_const *c = constant_of(r->m, n->in[1]);
+        const enum pith_type type = r->m->values[n->in[1]].type;
+        const bool squares =
+            c && c->count == 1 &&
+            (type == PITH_F32   ? *(const float *)c->data == 2.0f
+             : type == PITH_I64 ? *(const int64_t *)c->data == 2
+                                : type == PITH_I32 && *(const int32_t *)c->data == 2);
+        return squares ? FUNCTION_SQUARE : ACT_NONE;
+    }
+    switch (n->attr[ATTR_KIND]) {
+    case UNARY_SQRT:
+        return FUNCTION_SQRT;
+    case UNARY_RECIPROCAL:
+        return FUNCTION_RECIPROCAL;
+    case UNARY_NEG:
+        return FUNCTION_NEG;
+    case UNARY_EXP:
+        return FUNCTION_EXP;
+    default:
+        return ACT_NONE;
+    }
+}
+
 static enum pith_status activate(struct reading *r, const struct pith_node *n)
 {
-    const struct epilogue_act act = pith_activation_of(pith_op_get(n->op), n->attr);
+    struct epilogue_act act = pith_activation_of(pith_op_get(n->op), n->attr);
     uint32_t x;
+    if (n->op == PITH_OP_POWER || n->op == PITH_OP_UNARY)
+        act.kind = function_of(r, n);
     if (act.kind == ACT_NONE || act.kind == ACT_GELU || act.kind == ACT_GELU_TANH)
         return pith_export_refuse(r, n, "has no C kernel on floats");
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x);
@@ -231,6 +261,32 @@ static enum pith_status pool_f32(struct reading *r, const struct pith_node *n)
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
+/* Over the last axes: rows of neighbours. */
+static enum pith_status mean_of_rows(struct reading *r, const struct pith_node *n)
+{
+    const struct pith_value *v = &r->m->values[n->in[0]];
+    const uint32_t named = (uint32_t)attr_count(n->attr, ATTR_AXES), axes = named ? named : v->rank;
+    uint64_t row = 1;
+    uint32_t x;
+    for (uint32_t i = 0; i < axes; i++) {
+        bool reduced = !named;
+        for (uint32_t k = 0; k < named; k++)
+            reduced = reduced || (uint32_t)n->attr[ATTR_AXES + 1 + k] == v->rank - 1 - i;
+        if (!reduced)
+            return pith_export_refuse(r, n, "is over axes that are not the last ones");
+        row *= v->dim[v->rank - 1 - i];
+    }
+    enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x);
+    if (st)
+        return st;
+    const uint32_t y = pith_export_store_for(r, n->out[0], true);
+    struct step *s = pith_export_new_step(r, STEP_MEAN_F32, n, x, y);
+    s->g = (struct window_shape){
+        .c = (uint32_t)(elems(r->m, n->in[0]) / row), .h = 1, .w = (uint32_t)row};
+    pith_export_set_floats(r, n->out[0], y);
+    return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
+}
+
 enum pith_status pith_export_float_step(struct reading *r, const struct pith_node *n)
 {
     switch (n->op) {
@@ -246,7 +302,11 @@ enum pith_status pith_export_float_step(struct reading *r, const struct pith_nod
     case PITH_OP_TANH:
     case PITH_OP_HARD_SIGMOID:
     case PITH_OP_HARD_SWISH:
+    case PITH_OP_UNARY:
+    case PITH_OP_POWER:
         return activate(r, n);
+    case PITH_OP_REDUCE_MEAN:
+        return mean_of_rows(r, n);
     case PITH_OP_ADD:
     case PITH_OP_SUB:
     case PITH_OP_MUL:

@@ -201,7 +201,7 @@ static bool move_of(const struct reading *r, const struct pith_node *n, uint32_t
         for (uint32_t k = 0; k < y->rank; k++) {
             const int32_t begin = attr_item(a, ATTR_PAD_BEGIN, k, 0),
                           end = attr_item(a, ATTR_PAD_END, k, 0);
-            if (begin < 0 || end < 0 || a[ATTR_PAD_MODE] != 0)
+            if (begin < 0 || end < 0)
                 return false;
             v->c.y_at += (int64_t)begin * to[k];
         }
@@ -297,26 +297,130 @@ void pith_export_join_channels(struct network *net)
     }
 }
 
+/* The steps of input i of n, in store x, and of output j, in store y. Returns x, or the store that
+ * has its elements in the order of the file. */
+static uint32_t steps_of(struct reading *r, const struct pith_node *n, uint32_t i, uint32_t j,
+                         uint32_t x, uint32_t y, int64_t from[AXES], int64_t to[AXES])
+{
+    const struct pith_value *in = &r->m->values[n->in[i]];
+    memset(from, 0, AXES * sizeof *from);
+    memset(to, 0, AXES * sizeof *to);
+    if (!axis_steps(in, &r->net->store[x], from)) {
+        x = pith_export_in_file_order(r, n, x);
+        if (!r->no_memory)
+            axis_steps(in, &r->net->store[x], from);
+    }
+    axis_steps(&r->m->values[n->out[j]], &r->net->store[y], to);
+    return x;
+}
+
 /* Input i of n, which lies in store x, to output j, in store y. */
 static enum pith_status move(struct reading *r, const struct pith_node *n, uint32_t i, uint32_t j,
                              uint32_t x, uint32_t y, struct move *v)
 {
-    const struct pith_value *to = &r->m->values[n->out[j]];
-    int64_t step[AXES] = {0};
+    int64_t step[AXES];
     v->c = (struct copy_shape){0};
-    memset(v->from, 0, sizeof v->from);
-    if (!axis_steps(&r->m->values[n->in[i]], &r->net->store[x], v->from)) {
-        x = pith_export_in_file_order(r, n, x);
-        if (r->no_memory)
-            return PITH_ERR_MEMORY;
-        axis_steps(&r->m->values[n->in[i]], &r->net->store[x], v->from);
-    }
-    axis_steps(to, &r->net->store[y], step);
+    x = steps_of(r, n, i, j, x, y, v->from, step);
+    if (r->no_memory)
+        return PITH_ERR_MEMORY;
     if (!move_of(r, n, i, j, step, v))
         return pith_export_refuse(r, n, "of this kind has no C kernel");
     if (!join_axes(v))
         return pith_export_refuse(r, n, "moves more than four axes");
     return piece(r, n, v, x, y);
+}
+
+/* Along an axis of `size` elements the piece in the middle of a Pad, the one before or the one
+ * behind. false: it is empty; *ok: false where more is mirrored than there is. */
+static bool pad_piece(const int32_t *attr, uint32_t axis, uint32_t which, uint32_t size,
+                      struct move *v, const int64_t step[AXES], bool *ok)
+{
+    const int32_t begin = attr_item(attr, ATTR_PAD_BEGIN, axis, 0),
+                  end = attr_item(attr, ATTR_PAD_END, axis, 0);
+    const bool mirrors = attr[ATTR_PAD_MODE] == 1;
+    const int64_t from = v->from[axis];
+    *ok = *ok && begin >= 0 && end >= 0 &&
+          (!mirrors || (begin < (int32_t)size && end < (int32_t)size));
+    v->n[axis] = which == 0 ? size : (uint32_t)(which == 1 ? begin : end);
+    v->to[axis] = step[axis];
+    if (which == 0) {
+        v->c.y_at += begin * step[axis];
+        return true;
+    }
+    v->from[axis] = mirrors ? -from : 0;
+    v->c.x_at += (which == 1 ? mirrors ? begin : 0 : (int64_t)size - 1 - mirrors) * from;
+    v->c.y_at += which == 1 ? 0 : (begin + (int64_t)size) * step[axis];
+    return v->n[axis] > 0;
+}
+
+/* A Pad that repeats its edge or mirrors what is behind it: a move for each side, corner and the
+ * middle. */
+static enum pith_status mirrored(struct reading *r, const struct pith_node *n, uint32_t x,
+                                 uint32_t y)
+{
+    const struct pith_value *in = &r->m->values[n->in[0]];
+    int64_t from[AXES], to[AXES];
+    uint32_t pieces = 1;
+    x = steps_of(r, n, 0, 0, x, y, from, to);
+    if (r->no_memory)
+        return PITH_ERR_MEMORY;
+    for (uint32_t k = 0; k < in->rank; k++)
+        pieces *= 3;
+    for (uint32_t p = 0; p < pieces; p++) {
+        struct move v = {.pads = true};
+        bool there = true, ok = true;
+        memcpy(v.from, from, sizeof from);
+        for (uint32_t k = 0; k < AXES; k++)
+            v.n[k] = 1;
+        for (uint32_t k = 0, which = p; k < in->rank; k++, which /= 3)
+            there = pad_piece(n->attr, k, which % 3, in->dim[k], &v, to, &ok) && there;
+        if (!ok)
+            return pith_export_refuse(r, n, "mirrors more than there is, or cuts off");
+        if (there && !join_axes(&v))
+            return pith_export_refuse(r, n, "moves more than four axes");
+        enum pith_status st = there ? piece(r, n, &v, x, y) : PITH_OK;
+        if (st)
+            return st;
+    }
+    return PITH_OK;
+}
+
+/* DepthToSpace and SpaceToDepth, a move for each row of a block: `deep` has b x b times the
+ * channels, `wide` b times the rows and columns. */
+static enum pith_status blocks(struct reading *r, const struct pith_node *n, uint32_t x, uint32_t y)
+{
+    const struct pith_value *in = &r->m->values[n->in[0]], *out = &r->m->values[n->out[0]];
+    const bool to_depth = n->attr[ATTR_DEPTH_SPACE_KIND] == 2,
+               crd = n->attr[ATTR_DEPTH_SPACE_KIND] == 1;
+    const uint32_t b = (uint32_t)n->attr[ATTR_DEPTH_SPACE_BLOCK],
+                   *small = to_depth ? out->dim : in->dim, c = to_depth ? in->dim[1] : out->dim[1];
+    const int64_t of_channel = crd ? (int64_t)b * b : 1, of_column = crd ? 1 : c;
+    int64_t from[AXES], to[AXES];
+    const int64_t *deep = to_depth ? to : from, *wide = to_depth ? from : to;
+    if (in->dim[0] != 1)
+        return pith_export_refuse(r, n, "is of a batch");
+    x = steps_of(r, n, 0, 0, x, y, from, to);
+    if (r->no_memory)
+        return PITH_ERR_MEMORY;
+    for (uint32_t i = 0; i < b; i++) {
+        struct move v = {.pads = true};
+        int64_t *in_deep = to_depth ? v.to : v.from, *in_wide = to_depth ? v.from : v.to;
+        const uint32_t size[4] = {c, small[2], b, small[3]};
+        for (uint32_t k = 0; k < AXES; k++)
+            v.n[k] = k < 4 ? size[k] : 1;
+        memcpy(in_deep,
+               (const int64_t[4]){of_channel * deep[1], deep[2], of_column * deep[1], deep[3]},
+               4 * sizeof *in_deep);
+        memcpy(in_wide, (const int64_t[4]){wide[1], b * wide[2], wide[3], b * wide[3]},
+               4 * sizeof *in_wide);
+        *(to_depth ? &v.c.y_at : &v.c.x_at) = i * b * of_column * deep[1];
+        *(to_depth ? &v.c.x_at : &v.c.y_at) = i * wide[2];
+        join_axes(&v); /* four */
+        enum pith_status st = piece(r, n, &v, x, y);
+        if (st)
+            return st;
+    }
+    return PITH_OK;
 }
 
 /* An input that is moved: what comes out has its form. */
@@ -346,7 +450,8 @@ static enum pith_status cut(struct reading *r, const struct pith_node *n)
         y.store = pith_export_store_for(r, n->out[j], r->net->store[from].is_f32);
         if (r->no_memory)
             return PITH_ERR_MEMORY;
-        st = move(r, n, 0, j, from, y.store, &v);
+        st = n->op == PITH_OP_DEPTH_SPACE ? blocks(r, n, from, y.store)
+                                          : move(r, n, 0, j, from, y.store, &v);
         if (st)
             return st;
         r->value[n->out[j]] = y;
@@ -376,7 +481,8 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n)
     const float value = n->op == PITH_OP_PAD ? attr_f32(n->attr, ATTR_PAD_VALUE) : 0.0f;
     if (r->no_memory)
         return PITH_ERR_MEMORY;
-    if (n->op == PITH_OP_PAD) {
+    const bool mirrors = n->op == PITH_OP_PAD && n->attr[ATTR_PAD_MODE] != 0;
+    if (n->op == PITH_OP_PAD && !mirrors) {
         const bool real = r->value[n->in[0]].form == FORM_BYTE_FUNCTION;
         if (!bytes && value != 0.0f)
             return pith_export_refuse(r, n, "pads with another number than 0");
@@ -392,7 +498,7 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n)
             st = pith_export_floats_of(r, n, n->in[i], &x);
         else if (r->value[n->in[i]].form == FORM_BYTE_FUNCTION)
             x = pith_export_through_table(r, n, x, pith_export_grid_in(r, n->in[i]), &to);
-        st = st ? st : move(r, n, i, 0, x, store, &v);
+        st = st ? st : mirrors ? mirrored(r, n, x, store) : move(r, n, i, 0, x, store, &v);
         if (st || r->no_memory)
             return st ? st : PITH_ERR_MEMORY;
     }

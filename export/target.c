@@ -101,7 +101,8 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
         weights *= pixels;
     }
     all += units * cost[s->kind].unit[soft] + outputs * cost[s->kind].output[soft];
-    if (s->kind == STEP_ACTIVATE && (s->act == ACT_SIGMOID || s->act == ACT_TANH))
+    if (s->kind == STEP_ACTIVATE &&
+        (s->act == ACT_SIGMOID || s->act == ACT_TANH || s->act == FUNCTION_EXP))
         all += units * (soft ? EXPONENTIAL_SOFT : EXPONENTIAL_FPU);
     if (s->coded)
         all += DECODED * s->outputs * s->k;

@@ -75,7 +75,12 @@ def pool(net, x):
 
 def function(net, x):
     rng, shape = net.rng, net.values[x]
-    op = rng.choice(['Relu', 'Relu', 'Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'HardSwish', 'Clip'])
+    op = rng.choice(['Relu', 'Relu', 'Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'HardSwish', 'Clip', 'Neg', 'Exp', 'Sqrt', 'ReduceMean'])
+    if op == 'Sqrt': # of x^2, as magnitudes are computed
+        x = net.node('Pow', [x, net.constant(2.0)], shape)
+    if op == 'ReduceMean':
+        n = rng.randint(1, len(shape) - 2)
+        return net.node(op, [x], shape[:-n] + [1] * n, axes=list(range(-n, 0)))
     inputs = [x] + ([net.constant(0.0), net.constant(6.0)] if op == 'Clip' else [])
     return net.node(op, inputs, shape)
 
@@ -95,11 +100,18 @@ def arithmetic(net, x):
 
 def move(net, x):
     rng, shape = net.rng, net.values[x]
-    kind = rng.choice(['Slice', 'Pad', 'Concat', 'Concat', 'Split'])
+    kind = rng.choice(['Slice', 'Pad', 'Concat', 'Concat', 'Split', 'Blocks'])
     if kind == 'Concat':
         others = [v for v, s in net.values.items() if s[0] == shape[0] and s[2:] == shape[2:] and len(s) == len(shape)]
         parts = [x] + rng.choices(others, k=rng.randint(1, 2))
         return net.node('Concat', parts, [1, sum(net.values[p][1] for p in parts)] + shape[2:], axis=1)
+    if kind == 'Blocks' and len(shape) == 4:
+        c, h, w = shape[1:]
+        for b in rng.sample([2, 3, 4], 3):
+            if c % b ** 2 == 0 and h * b < 20:
+                return net.node('DepthToSpace', [x], [1, c // b ** 2, h * b, w * b], blocksize=b, mode=rng.choice(['DCR', 'CRD']))
+            if h % b == 0 and w % b == 0:
+                return net.node('SpaceToDepth', [x], [1, c * b ** 2, h // b, w // b], blocksize=b)
     axis = rng.randrange(1, len(shape))
     out = list(shape)
     if kind == 'Split' and shape[axis] > 1:
@@ -120,7 +132,13 @@ def move(net, x):
     out[axis] += begin + end
     pads = [0] * (2 * len(shape))
     pads[axis], pads[axis + len(shape)] = begin, end
-    return net.node('Pad', [x, net.constant(pads, np.int64)], out)
+    mode = rng.choice(['constant', 'edge', 'reflect'])
+    if mode != 'constant' and rng.random() < 0.5: # corners
+        pads[-1] += 1
+        out[-1] += 1
+    if mode == 'reflect' and any(p >= size for p, size in zip(pads, 2 * shape)):
+        mode = 'edge'
+    return net.node('Pad', [x, net.constant(pads, np.int64)], out, mode=mode)
 
 
 def resize(net, x):

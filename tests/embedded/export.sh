@@ -128,4 +128,9 @@ whole kws_DNN_L 250
 whole mnist_cntk 1 28 28
 whole cifar10_resnet20 3 32 32
 whole tiny_vww_mbv1 3 96 96
+if [ -f "$PITH_DATA/models/silero_vad_16k.onnx" ]; then # floats: mirrored padding, magnitudes, an LSTM step with states
+    refused=0
+    try "$PITH_DATA/models/silero_vad_16k.onnx" --selftest 1
+    [ $refused -eq 0 ] || complain "silero_vad_16k: $(cat "$work/why")"
+fi
 exit $status
