@@ -91,6 +91,8 @@ enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *valu
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+#define LINE_BYTES 2048 /* a formula of all terms with the longest names has fewer */
+
 struct text {
     char *data;
     size_t n, room;
@@ -99,12 +101,13 @@ struct text {
 
 __attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
 {
-    char line[256];
+    char line[LINE_BYTES];
     va_list ap;
     va_start(ap, format);
     int n = vsnprintf(line, sizeof line, format, ap);
     va_end(ap);
-    size_t more = n > 0 ? (size_t)n : 0;
+    size_t more = n > 0 && n < LINE_BYTES ? (size_t)n : 0;
+    t->failed |= more == 0;
     if (t->n + more + 1 > t->room) {
         size_t room = 2 * (t->n + more + 1);
         char *grown = t->failed ? NULL : realloc(t->data, room);
@@ -254,9 +257,9 @@ enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
         memcpy(line, text, n);
         line[n] = 0;
         bool size = strncmp(line, "size ", 5) == 0, most = strncmp(line, "most ", 5) == 0;
-        if (!(size   ? read_size(m, line, n, &names)
-              : most ? read_limit(m, line, n, &names)
-                     : read_number(m, line, n, &names)))
+        if (n >= LINE_BYTES || !(size   ? read_size(m, line, n, &names)
+                                 : most ? read_limit(m, line, n, &names)
+                                        : read_number(m, line, n, &names)))
             st = pith_error_fill(err, PITH_ERR_CORRUPT, "the file's open sizes are broken: '%.60s'",
                                  line);
     }

@@ -474,7 +474,7 @@ static void fill_fit(const struct open_import *o, struct onnx_fit *f)
 static bool add_sized(struct pith_model *m, struct pith_sized *list, uint32_t *n, uint32_t slot,
                       const struct size_expression *e, const struct size_names *names)
 {
-    char text[128];
+    char text[SIZE_TEXT_BYTES];
     pith_size_print(e, names, text, sizeof text);
     list[*n] = (struct pith_sized){slot, pith_model_strdup(m, text)};
     return list[(*n)++].formula != NULL;
@@ -513,7 +513,7 @@ static enum pith_status add_limits(struct open_import *o, struct pith_model *m, 
         return pith_error_no_memory(&o->err);
     for (uint32_t i = 0; i < base->n_bounds; i++) {
         struct size_expression e;
-        char text[128];
+        char text[SIZE_TEXT_BYTES];
         bool differs = false;
         for (uint32_t k = 0; k < o->n_passes; k++) {
             f->number[k] = (int32_t)o->pass[k].bound[i].needs;

@@ -95,10 +95,38 @@ def _check(status: int, what: str, error: Optional[rt.CError] = None) -> None:
         raise Error(text if what in text else f"{what}: {text}", rt.EXIT_OF_STATUS.get(status, 2))
 
 
-class _Plan:
-    """One plan of a network, for one size of the batch."""
+class _Sizes:
+    """The open sizes of a network."""
 
-    def __init__(self, image: bytes, path: str, batch: int, threads: int, cpu: str):
+    def __init__(self, image: bytes, path: str):
+        self.path, self.handle, error = path, ctypes.c_void_p(), rt.CError()
+        _check(rt.library.pith_sizes_open(image, len(image), ctypes.byref(self.handle), ctypes.byref(error)), path,
+               error)
+
+    def all(self) -> Dict[str, Tuple[int, int]]:
+        found = {}
+        for i in range(rt.library.pith_sizes_count(self.handle)):
+            name, value, most = ctypes.c_char_p(), ctypes.c_uint32(), ctypes.c_uint32()
+            rt.library.pith_sizes_get(self.handle, i, ctypes.byref(name), ctypes.byref(value), ctypes.byref(most))
+            found[name.value.decode()] = (value.value, most.value)
+        return found
+
+    def fit(self, names: Sequence[str], shapes: Sequence[Tuple[int, ...]]) -> None:
+        """The values that make the inputs have these shapes."""
+        inputs, error, texts = (rt.CTensor * len(shapes))(), rt.CError(), [name.encode() for name in names]
+        for t, text, shape in zip(inputs, texts, shapes):
+            t.name, t.name_bytes, t.rank = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text), len(shape)
+            t.dim[:len(shape)] = shape
+        _check(rt.library.pith_sizes_fit(self.handle, inputs, len(shapes), ctypes.byref(error)), self.path, error)
+
+    def __del__(self):
+        rt.library.pith_sizes_free(self.handle)
+
+
+class _Plan:
+    """One plan of a network, for one size of the batch and one value of each open size."""
+
+    def __init__(self, image: bytes, path: str, batch: int, sizes: _Sizes, threads: int, cpu: str):
         self.image, self.session, self.options = image, ctypes.c_void_p(), rt.COptions()
         rt.library.pith_opts_init(ctypes.byref(self.options), ctypes.sizeof(rt.COptions))
         self.options.batch = batch
@@ -109,6 +137,7 @@ class _Plan:
         if threads != 1:
             _check(rt.library.pith_threads_start(ctypes.byref(self.options), threads), f"{threads} threads")
         error = rt.CError()
+        _check(rt.library.pith_sizes_apply(sizes.handle, ctypes.byref(self.options), ctypes.byref(error)), path, error)
         _check(rt.library.pith_open_memory(image, len(image), ctypes.byref(self.options), ctypes.byref(self.session),
                                            ctypes.byref(error)), path, error)
         self.plan = rt.library.pith_plan_of(self.session)
@@ -146,7 +175,8 @@ class Network:
     def __init__(self, image: bytes, path: str, threads: int, cpu: str):
         self._image, self._path, self._threads, self._cpu = image, path, threads, cpu
         self._lock = threading.Lock()
-        self._plans: Dict[int, _Plan] = {}
+        self._sizes = _Sizes(image, path)
+        self._plans: Dict[Tuple[Any, ...], _Plan] = {}
         self._first = self._plan(1)
         names = [t.name for t, _ in self._first.inputs]
         self._number = {name: i for i, name in enumerate(names)}
@@ -162,6 +192,11 @@ class Network:
         return {t.name: t for t, _ in self._first.outputs}
 
     @property
+    def sizes(self) -> Dict[str, Tuple[int, int]]:
+        """Open sizes by name: the value of the last run (at first, the file's) and the largest one."""
+        return self._sizes.all()
+
+    @property
     def class_names(self) -> List[str]:
         """Class names stored in the file; empty: none are."""
         return (self._meta("labels") or "").splitlines()
@@ -173,16 +208,21 @@ class Network:
         return ctypes.string_at(value, n.value).decode("utf-8", "replace")
 
     def _plan(self, batch: int) -> _Plan:
-        plan = self._plans.get(batch)
+        key = (batch,) + tuple(value for value, _ in self._sizes.all().values())
+        plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) > 4:  # the first describes the network; of the others the oldest goes
                 del self._plans[list(self._plans)[1]]
-            plan = self._plans[batch] = _Plan(self._image, self._path, batch, self._threads, self._cpu)
+            plan = self._plans[key] = _Plan(self._image, self._path, batch, self._sizes, self._threads, self._cpu)
         return plan
 
     def _fitting(self, arrays: Sequence[np.ndarray]) -> _Plan:
         """The plan whose inputs have these shapes."""
         plan = self._first
+        if self._sizes.handle and any(x.ndim <= rt.MAX_RANK and x.shape != t.shape
+                                      for x, (t, _) in zip(arrays, plan.inputs)):
+            self._sizes.fit([t.name for t, _ in plan.inputs], [x.shape[:rt.MAX_RANK] for x in arrays])
+            plan = self._plan(1)
         for x, (t, _) in zip(arrays, plan.inputs):
             if x.shape != t.shape and x.ndim == len(t.shape) and x.shape[1:] == t.shape[1:] and x.shape[0] > 0:
                 plan = self._plan(x.shape[0])
@@ -206,7 +246,7 @@ class Network:
         """Outputs by name for inputs by name; or, with `picture` (PNG or JPEG, prepared as the network says), the
         `Scores` of the first output.
 
-        Arrays have the shape of the input; where the batch is open, the first axis has any length. They are copied
+        Arrays have the shape of the input; where the batch or another size is open, they set it. They are copied
         once, into the plan; another type is converted where that loses nothing but precision."""
         if picture is not None:
             return self._run_picture(picture)

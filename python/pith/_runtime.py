@@ -34,7 +34,7 @@ class COptions(ctypes.Structure):
                 ("observe", c_void_p), ("parallel_user", c_void_p), ("max_steps", c_uint64), ("stop", c_void_p),
                 ("stop_user", c_void_p), ("init_memory", c_void_p), ("init_memory_bytes", c_uint64),
                 ("costs", c_void_p), ("choices", c_void_p), ("n_choices", c_uint32), ("ordered", c_void_p),
-                ("threads", c_uint32)]
+                ("threads", c_uint32), ("n_changes", c_uint32), ("changes", c_void_p)]
 
 
 def open_library():
@@ -49,6 +49,13 @@ def open_library():
             ("pith_threads_stop", None, [POINTER(COptions)]),
             ("pith_open_memory", c_uint32, [c_void_p, c_size_t, POINTER(COptions), POINTER(c_void_p),
                                             POINTER(CError)]),
+            ("pith_sizes_open", c_uint32, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(CError)]),
+            ("pith_sizes_free", None, [c_void_p]),
+            ("pith_sizes_count", c_uint32, [c_void_p]),
+            ("pith_sizes_get", c_uint32, [c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_uint32),
+                                          POINTER(c_uint32)]),
+            ("pith_sizes_fit", c_uint32, [c_void_p, POINTER(CTensor), c_uint32, POINTER(CError)]),
+            ("pith_sizes_apply", c_uint32, [c_void_p, POINTER(COptions), POINTER(CError)]),
             ("pith_plan_of", c_void_p, [c_void_p]),
             ("pith_close", None, [c_void_p]),
             ("pith_blob_meta", c_uint32, [c_void_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_size_t)]),

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum { SIZE_NAMES = 16, SIZE_NAME_BYTES = 64, SIZE_TERMS = 8, SIZE_FACTORS = 3 };
+enum { SIZE_TEXT_BYTES = 1800 }; /* room for the longest formula that is printed */
 
 struct size_names {
     uint32_t n;

@@ -43,6 +43,8 @@ int main(void)
     MEMBER(pith_opts, n_choices);
     MEMBER(pith_opts, ordered);
     MEMBER(pith_opts, threads);
+    MEMBER(pith_opts, n_changes);
+    MEMBER(pith_opts, changes);
     printf("pith_opts - %zu\n", sizeof(struct pith_opts));
     return 0;
 }

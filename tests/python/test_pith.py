@@ -72,6 +72,18 @@ def test_an_open_batch_takes_any_length(tmp_path, net):
         assert np.allclose(net(FLOATS[:n]), np.concatenate(rows[:n]), atol=1e-5)
 
 
+def test_open_sizes_follow_the_arrays():
+    net = pith.load(os.path.join(WORK, "open2.onnx"))  # a + b
+    assert set(net.sizes) == {"height", "width"}
+    for height, width in ((3, 5), (1, 1), (200, 7), (3, 5)):
+        a, b = rng.normal(size=(1, width)).astype("float32"), rng.normal(size=(1, height, width)).astype("float32")
+        assert np.array_equal(net(a, b), a + b)
+        assert net.sizes["height"][0] == height and net.sizes["width"][0] == width
+    with pytest.raises(pith.Error) as raised:
+        net(a, b[..., :4])
+    assert raised.value.exit == 2 and "is not width" in str(raised.value)
+
+
 def test_results_stay_when_the_network_runs_again(net):
     first = net(FLOATS[:1])
     kept = first.copy()

@@ -16,6 +16,7 @@ tests/fresh_digits.sh "$work/digits.onnx" || exit 1
 ${CC:-gcc} -Iruntime tests/python/struct_offsets.c -o "$work/layout" && "$work/layout" >"$work/layout.txt" || exit 1
 here=$PWD
 cd "$work" || exit 1
+python3 "$here/tests/cli/make_inputs.py" || exit 1
 "$work/venv/bin/pith" version >/dev/null || { echo "the wheel installs no command"; exit 1; }
 WORK=$work PYTHONDONTWRITEBYTECODE=1 "$work/venv/bin/python" -m pytest -q -p no:cacheprovider "$here/tests/python/test_pith.py" >"$work/log" 2>&1 ||
     { tail -40 "$work/log"; exit 1; }
