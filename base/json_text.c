@@ -2,6 +2,7 @@
 #include "json_text.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "escape_text.h"
 
 void pith_json_format(struct byte_out *out, const char *format, ...)
@@ -17,21 +18,30 @@ void pith_json_format(struct byte_out *out, const char *format, ...)
         pith_out_bytes(out, text, (size_t)n);
 }
 
+size_t pith_json_character(const char *text, size_t n, char to[PITH_JSON_CHARACTER_BYTES],
+                           size_t *length)
+{
+    const unsigned char c = (unsigned char)*text;
+    const size_t taken = pith_utf8_length(text, n);
+    if (taken == 0)
+        *length = (size_t)snprintf(to, PITH_JSON_CHARACTER_BYTES, "\\ufffd");
+    else if (c == '"' || c == '\\')
+        *length = (size_t)snprintf(to, PITH_JSON_CHARACTER_BYTES, "\\%c", c);
+    else if (c < 0x20 || c == 0x7f)
+        *length = (size_t)snprintf(to, PITH_JSON_CHARACTER_BYTES, "\\u%04x", c);
+    else
+        memcpy(to, text, *length = taken);
+    return taken ? taken : 1;
+}
+
 void pith_json_quote(struct byte_out *out, const char *text, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)text;
+    char to[PITH_JSON_CHARACTER_BYTES];
     size_t length;
     pith_out_u8(out, '"');
-    for (size_t i = 0; i < n; i += length ? length : 1) {
-        length = pith_utf8_length(text + i, n - i);
-        if (length == 0)
-            pith_json_format(out, "\\ufffd");
-        else if (p[i] == '"' || p[i] == '\\')
-            pith_json_format(out, "\\%c", p[i]);
-        else if (p[i] < 0x20 || p[i] == 0x7f)
-            pith_json_format(out, "\\u%04x", p[i]);
-        else
-            pith_out_bytes(out, text + i, length);
+    for (size_t i = 0; i < n;) {
+        i += pith_json_character(text + i, n - i, to, &length);
+        pith_out_bytes(out, to, length);
     }
     pith_out_u8(out, '"');
 }

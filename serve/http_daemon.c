@@ -21,7 +21,7 @@
 /* Of a connection: request line, headers, and a piece of the body. */
 #define POOL_BYTES (256u << 10)
 #define POOL_STEP_BYTES (64u << 10)
-#define STACK_BYTES (1u << 20)
+#define STACK_BYTES (2u << 20)
 #define BACKLOG 128
 #define GUARD_NS UINT64_C(200000000)
 #define FIRST_BODY_BYTES 4096u

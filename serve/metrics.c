@@ -22,7 +22,8 @@ struct snapshot {
 static void take_snapshot(struct server_network *n, struct snapshot *to)
 {
     pthread_mutex_lock(&n->counts.lock);
-    to->counts = n->counts;
+    const size_t first = offsetof(struct request_counts, success); /* behind the lock */
+    memcpy((char *)&to->counts + first, (const char *)&n->counts + first, sizeof n->counts - first);
     pthread_mutex_unlock(&n->counts.lock);
     to->name = n->model.name;
     to->waiting = batch_queue_length(n->queue);

@@ -118,7 +118,7 @@ check-tsan: ## tests and commands that use threads under ThreadSanitizer
 check-sanitized: $(O)/pith $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
 # Those outside of host and measure that make threads. Training is left out: nothing sees into OpenMP.
-THREAD_TESTS := $(O)/tests/runtime/test_segment $(O)/tests/quantize/test_quantize_methods $(O)/tests/rd/test_row_coupling $(O)/tests/rd/test_sweep_ranks
+THREAD_TESTS := $(O)/tests/serve/test_batch_queue $(O)/tests/runtime/test_segment $(O)/tests/quantize/test_quantize_methods $(O)/tests/rd/test_row_coupling $(O)/tests/rd/test_sweep_ranks
 check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN)) $(THREAD_TESTS) | $(O)/pith $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $^ tests/host/thread_commands.sh
 check-helgrind: $(O)/tests/host/test_threads $(THREAD_TESTS) | $(O)/pith $(O)/libpith-runtime.a $(O)/samples/make_digits ## the same under valgrind's helgrind (some minutes)

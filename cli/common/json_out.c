@@ -15,12 +15,17 @@ static char open_brackets[MAX_OPEN]; /* '{' or '[' inside the object */
 static unsigned n_open;
 static enum { NOT_BEGUN, BEGUN, COMPLETE } object;
 
+/* Without memory: an object that reports a lack of it is whole. */
 static void put_quoted(const char *text, size_t n)
 {
-    struct byte_out quoted = {0};
-    pith_json_quote(&quoted, text, n); /* readers of JSON refuse what is not UTF-8 */
-    fwrite(quoted.data, 1, quoted.bytes, stdout);
-    pith_out_clear(&quoted);
+    char to[PITH_JSON_CHARACTER_BYTES];
+    size_t length;
+    putchar('"');
+    for (size_t i = 0; i < n;) {
+        i += pith_json_character(text + i, n - i, to, &length);
+        fwrite(to, 1, length, stdout);
+    }
+    putchar('"');
 }
 
 static void print_string(const char *text)

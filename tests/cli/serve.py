@@ -211,6 +211,19 @@ def test_gpus():
     del os.environ['LD_LIBRARY_PATH']
 
 
+def test_device():
+    """Batches on an emulated GPU, from several connections."""
+    folder = os.path.join(os.environ['PITH_O'], 'tests/cuda/fake')
+    if not os.path.exists(folder):
+        return
+    os.environ['LD_LIBRARY_PATH'] = folder
+    with serving('digits.pith', '--device', 'cuda:0', '--max-wait', '5ms') as (address, _):
+        test_many(address)
+        network = get(address, '/status')['networks'][0]
+        check('emulator' in network['device'] and network['batches'] < network['rows'], network)
+    del os.environ['LD_LIBRARY_PATH']
+
+
 def raw(address, text, wait=30):
     """What comes back for these bytes until the server closes the connection."""
     host, port = address.split(':')
@@ -396,6 +409,7 @@ with serving('my net=digits.pith', stop=signal.SIGINT) as (server, _):
     check(get(server, '/v2/models/my%20net').get('name') == 'my net', 'a name with a space')
 test_types()
 test_gpus()
+test_device()
 test_limits()
 test_token()
 test_end()

@@ -110,6 +110,46 @@ static void values_alone_are_rows_of_the_only_input(void **state)
     guard_free(&memory);
 }
 
+/* json and `bytes` behind it, of a network with the one input e. */
+static enum pith_status parse_one(struct served_end *e, bool batch_open, const char *json,
+                                  const void *values, size_t bytes, size_t json_more)
+{
+    const struct served_model m = {.name = "m",
+                                   .inputs = e,
+                                   .n_inputs = 1,
+                                   .batch_open = batch_open,
+                                   .max_batch = batch_open ? 4 : 1};
+    const size_t n = strlen(json);
+    char body[512];
+    struct infer_request r;
+    struct guarded memory;
+    memcpy(body, json, n);
+    memcpy(body + n, values, bytes);
+    const enum pith_status st = parse(&m, body, n + bytes, n + json_more, &r, &memory, NULL);
+    infer_request_free(&m, &r);
+    guard_free(&memory);
+    return st;
+}
+
+static void sizes_have_to_agree(void **state)
+{
+#define ONE(shape, size)                                                                           \
+    "{\"inputs\":[{\"name\":\"o\",\"datatype\":\"BOOL\",\"shape\":" shape                          \
+    ",\"parameters\":{\"binary_data_size\":" size "}}]}"
+    static const uint8_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1}, two_is_no_bool[2] = {1, 2};
+    struct served_end e = {
+        .name = "o", .type = PITH_BOOL, .run = PITH_BOOL, .rank = 2, .dim = {1, 2}, .row_elems = 2};
+    (void)state;
+    assert_int_equal(parse_one(&e, true, ONE("[2,2]", "4"), ones, 4, 0), PITH_OK);
+    assert_int_equal(parse_one(&e, true, ONE("[2,2]", "8"), ones, 4, 0), PITH_ERR_ARGUMENT);
+    assert_int_equal(parse_one(&e, true, ONE("[2,2]", "4"), ones, 5, 0), PITH_ERR_ARGUMENT);
+    assert_int_equal(parse_one(&e, false, ONE("[1,2]", "2"), ones, 2, 0), PITH_OK);
+    assert_int_equal(parse_one(&e, false, ONE("[2,2]", "2"), ones, 2, 0), PITH_ERR_ARGUMENT);
+    assert_int_equal(parse_one(&e, false, ONE("[1,2]", "2"), two_is_no_bool, 2, 0),
+                     PITH_ERR_ARGUMENT);
+    assert_int_equal(parse_one(&e, true, "{}", ones, 0, 1), PITH_ERR_ARGUMENT);
+}
+
 static void every_mistake_is_named(void **state)
 {
 #define ONLY(h) "{\"inputs\":[" X "," h "]}"
@@ -288,6 +328,7 @@ int main(void)
         cmocka_unit_test(json_values_may_be_nested),
         cmocka_unit_test(binary_values_stand_behind_the_json),
         cmocka_unit_test(values_alone_are_rows_of_the_only_input),
+        cmocka_unit_test(sizes_have_to_agree),
         cmocka_unit_test(every_mistake_is_named),
         cmocka_unit_test(integers_have_a_range),
         cmocka_unit_test(numbers_are_counted_before_they_are_read),
