@@ -35,7 +35,7 @@ struct pith_report_opts {
     const char *name; /* of the network, as titles have it */
     const struct pith_packed *packed;
     const char *vs_name;          /* of what it is compared with; NULL: none */
-    const struct pith_packed *vs; /* borrowed; NULL: none */
+    const struct pith_packed *vs; /* borrowed, gets the open sizes of packed; NULL: none */
     /* Of their files, where they are no .pith: layers then count as they lie there, not packed. 0:
      * they are. */
     uint64_t onnx_bytes, vs_onnx_bytes;

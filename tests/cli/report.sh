@@ -79,6 +79,17 @@ cp escaped.html plain-name.html
 pages plain-name.html
 grep -qE '<script>|</script><b' escaped.html && complain "a name is not escaped"
 
+# Open sizes are those of the samples, in both networks.
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'END' || exit 1
+from make_inputs import *
+graph = (node("Conv", ["x", "w"], ["c"], "c") + node("GlobalAveragePool", ["c"], ["g"], "g") + field(2, "open")
+         + tensor("w", [2, 1, 1, 1], [1, -2]) + value(11, "x", ["N", 1, "H", "W"]) + value(12, "g", ["N", 2, 1, 1]))
+open("open.onnx", "wb").write(field(1, 8) + field(7, graph) + field(8, field(2, 13)))
+open("open.npy", "wb").write(npy("<f4", (2, 1, 5, 3), struct.pack("<30f", *range(30))))
+END
+report open.onnx --vs open.onnx -d open.npy -o open.html
+is "operations at 5 x 3" "$(number open.html 'o["after"]["macs"]')" 30
+
 # Weights as arrays and pictures: 2 outputs of 3 inputs.
 cp "a<script>b.onnx" six.onnx
 expect 0 pith weights six.onnx -o w.npy
