@@ -87,7 +87,7 @@ both ranges.pith pith calibrate good.onnx -d rows.npy -q -o ranges.pith
 both back.pith pith decode net.pith -q -o back.pith
 both net.plan pith plan digits.pith -q -o net.plan
 both "" pith sense good.onnx -d images-idx3-ubyte --bits 2 --samples 1 --json
-both w.png pith weights good.onnx --layer f1 -q -o w.png
+both w.png pith weights good.onnx --layer fc -q -o w.png
 both "" pith recipe show net.pith
 both "" pith recipe lint recipe.json
 both "" pith ops --json

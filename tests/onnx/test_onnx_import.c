@@ -430,7 +430,6 @@ static void test_shapes_and_frozen_inputs(void **state)
                                     .n_shapes = 1,
                                     .set_inputs = &frozen,
                                     .n_set_inputs = 1};
-    file = open_graph();
     struct pith_model *m = import(&file, &opts);
     assert_int_equal(m->n_inputs, 1);
     assert_int_equal(m->n_sizes, 0);
