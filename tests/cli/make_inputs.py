@@ -171,7 +171,7 @@ def main():
         value(11, "x", [1, 2]) + value(11, "s", [1, 2]) + value(12, "y", [1, 2])))
     # a loop in a loop, 2^20 iterations each
     inner = node("Loop", ["m", "", "x"], ["y"], "inner",
-                 attr_graph("body", iterated(node("Neg", ["x"], ["y"], "turn"))))
+                 attr_graph("body", iterated(node("Sign", ["x"], ["y"], "turn"))))
     write("long.onnx", model(
         node("Loop", ["m", "", "x"], ["y"], "outer", attr_graph("body", iterated(inner))) + field(2, "g") +
         field(5, field(2, 7) + field(8, "m") + field(9, struct.pack("<q", 1 << 20))) +
