@@ -68,7 +68,8 @@ enum pith_status pith_checksum_data(struct pith_data *data, uint32_t *crc, struc
 enum pith_status pith_checksum_model(const struct pith_model *m, uint32_t *crc,
                                      struct pith_error *err)
 {
-    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .keep_names = true};
+    /* a compact file ends in its own checksum: that of the whole is the same for all */
+    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .full = true};
     struct pith_buffer file;
     enum pith_status st = pith_model_pack(m, &pack, &file, err);
     if (st)

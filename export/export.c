@@ -43,6 +43,7 @@ static void make_plain(struct pith_model *m)
             c->codebook = NULL;
             c->code = PITH_CODE_PLAIN;
             c->stored = (enum pith_type)0;
+            c->integers = NULL;
             c->trellis = 0;
         }
 }

@@ -34,6 +34,17 @@ static struct pith_codebook *copy_codebook(struct pith_model *m, const struct pi
     return b;
 }
 
+static struct pith_integers *copy_integers(struct pith_model *m, const struct pith_integers *from,
+                                           bool *ok)
+{
+    struct pith_integers *g = copy_of(m, from, 1, sizeof *g, ok);
+    if (!g)
+        return NULL;
+    g->scale = copy_of(m, g->scale, g->n, sizeof *g->scale, ok);
+    g->zero = copy_of(m, g->zero, g->n, sizeof *g->zero, ok);
+    return g;
+}
+
 static struct pith_const *copy_constant(struct pith_model *m, const struct pith_value *v, bool *ok)
 {
     struct pith_const *c = copy_of(m, v->constant, 1, sizeof *c, ok);
@@ -42,6 +53,7 @@ static struct pith_const *copy_constant(struct pith_model *m, const struct pith_
     c->data = copy_of(m, c->data, c->count, pith_type_bytes(v->type), ok);
     c->mask = copy_of(m, c->mask, c->count, 1, ok);
     c->codebook = copy_codebook(m, c->codebook, c->count, ok);
+    c->integers = copy_integers(m, c->integers, ok);
     return c;
 }
 

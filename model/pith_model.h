@@ -46,6 +46,18 @@ enum pith_code {
     PITH_CODE_RANS = 3      /* indices by rANS, or as Huffman codes where those are smaller */
 };
 
+/* Where f32 elements came from: (q - zero) * scale for integers q of `type`, the product rounded
+ * once, as DequantizeLinear has it. */
+struct pith_integers {
+    enum pith_type type; /* I8, U8, I16, U16 */
+    uint64_t n;          /* scales and zero points */
+    uint32_t axis;       /* where n > 1: they lie along this axis, */
+    uint64_t block;      /* one for each `block` places of it (>= 2; the other axes as the tensor's)
+                            or, where this is 0, for each place, the same for all of it */
+    float *scale;        /* [n] */
+    int32_t *zero;       /* [n], of the type's range */
+};
+
 struct pith_const {
     uint64_t count;
     void *data;                     /* [count] of the value's type, row-major: effective values */
@@ -58,6 +70,9 @@ struct pith_const {
      * type. The packer writes f32 where some element is not one of that type, or there is a
      * codebook. */
     enum pith_type stored;
+    /* Of f32: the integers of the file it came from, or NULL. The packer and the ONNX writer write
+     * them where they still give all elements; any stage may change those. */
+    struct pith_integers *integers;
     /* Where the file that this was read from has levels of a trellis (trellis.h), adaptive:
      * its states; else 0. The packer finds from the indices whether they are levels. */
     uint8_t trellis;

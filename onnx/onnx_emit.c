@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/integers.h"
 #include "validate/format.h"
 
 struct emitter {
@@ -228,6 +229,9 @@ static enum pith_status emit_constant(struct emitter *e, uint32_t value, struct 
     enum pith_status status = pith_onnx_copy(im, value, data);
     pith_onnx_free(&im->budget, im->values[value].data);
     im->values[value].data = NULL;
+    if (!status && im->values[value].integers &&
+        pith_integers_adopt(e->m, to, im->values[value].integers))
+        return pith_onnx_no_memory(im);
     return status;
 }
 

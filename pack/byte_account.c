@@ -68,7 +68,7 @@ static void describe_tensor(const struct weight *w, struct pith_tensor_bytes *b)
 {
     b->kept = w->nnz;
     b->n_centroids = w->grid == GRID_CODEBOOK && w->type == PITH_F32 ? pith_whole_centroids(w) : 0;
-    b->stored = w->type;
+    b->stored = w->scaled ? (enum pith_type)w->scaled : w->type;
     b->code = pith_code_of(w);
     b->trellis = w->trellis;
 }
@@ -87,7 +87,7 @@ static uint32_t parts_of_weight(const struct weight *w)
            part_if(w->code == CODE_PLANES, BUILD_PLANES) |
            part_if(w->code == CODE_RANS || w->code == CODE_CLASSES, BUILD_RANS) |
            part_if(w->code == CODE_ADAPTIVE, BUILD_ADAPTIVE) | part_if(w->trellis, BUILD_TRELLIS) |
-           part_if(w->sliced, BUILD_SLICES);
+           part_if(w->sliced, BUILD_SLICES) | part_if(w->scaled, BUILD_WORDS);
 }
 
 /* value: types of all values of g. */

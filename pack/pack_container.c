@@ -90,8 +90,8 @@ static void write_full(struct pack_file *f, struct byte_out *o)
 }
 
 /* Kinds in the order of their compact tags. */
-static const enum chunk_kind compact_order[] = {CHUNK_GRAPH, CHUNK_TABLES, CHUNK_HISTORY,
-                                                CHUNK_META,  CHUNK_STATS,  CHUNK_DATA};
+static const enum chunk_kind compact_order[] = {
+    CHUNK_GRAPH, CHUNK_TABLES, CHUNK_HISTORY, CHUNK_META, CHUNK_STATS, CHUNK_NAMES, CHUNK_DATA};
 #define COMPACT_KINDS (sizeof compact_order / sizeof *compact_order)
 
 static void write_compact(struct pack_file *f, struct byte_out *o)

@@ -105,16 +105,27 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
                        w->source_back << FORM_SOURCE | (w->sliced ? FORM_SLICED : 0));
 }
 
+static void write_scales(struct byte_out *o, const struct weight *w)
+{
+    const bool blocks = w->group_elems > 0, zeros = w->codebook.n_bytes > 4 * w->n_groups;
+    const uint32_t place = w->n_groups > 1 ? 1 + 2 * w->index_bits + (blocks ? 1 : 0) : 0;
+    pith_out_varint(o, place << 1 | (zeros ? SCALES_ZERO_POINTS : 0));
+    if (blocks)
+        pith_out_varint(o, w->group_elems);
+}
+
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
     bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
     enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
-    if (w->type != PITH_F32) {
+    if (w->type != PITH_F32 || w->scaled) {
         pith_out_u8(p->out, HEAD_TYPE);
-        pith_out_u8(p->out, w->type);
+        pith_out_u8(p->out, w->scaled ? w->scaled : w->type);
     }
+    if (w->scaled)
+        pith_out_u8(p->out, HEAD_SCALED);
     if (w->trellis)
         pith_out_u8(p->out, w->trellis == 16 ? HEAD_TRELLIS_16 : HEAD_TRELLIS_8);
     if (w->code == CODE_PLANES || w->code == CODE_RANS || w->code == CODE_CLASSES)
@@ -129,6 +140,8 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         pith_out_u8(p->out, pith_weight_common_head(w, code, same));
         write_shape(p->out, &w->shape, code);
     }
+    if (w->scaled)
+        write_scales(p->out, w);
     if (coded && !same)
         pith_out_u8(p->out, w->n_centroids - 1);
     if (coded && w->n_groups > 1)

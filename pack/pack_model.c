@@ -10,6 +10,9 @@
 #include "pack.h"
 #include "pith_runtime.h"
 
+#define SMALL_BYTES 16384u /* of streams */
+#define MOST_PADDING 512u  /* bytes of streams for one of padding, at least */
+
 struct packing {
     const struct pith_model *m;
     struct pith_error *err;
@@ -233,15 +236,31 @@ static enum pith_status check_mapped(const void *bytes, size_t n, struct pith_er
     return read_back(bytes, n, PITH_FLAG_NO_CHECKSUM, err);
 }
 
+/* Where a full header, or its alignment of many short streams, weighs more than that a plan has to
+ * copy what is not aligned. */
+static bool suits_compact(const struct packing *p)
+{
+    uint64_t bytes = 0, padding = 0;
+    for (uint32_t i = 0; i < p->n_consts; i++) {
+        const struct weight *w = &p->consts[i].w;
+        bytes +=
+            (uint64_t)w->codebook.n_bytes + w->support_stream.n_bytes + w->index_stream.n_bytes;
+        if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && w->index_stream.n_bytes >= FULL_ALIGN)
+            padding += (0 - w->index_stream.n_bytes) % FULL_ALIGN;
+    }
+    return bytes < SMALL_BYTES || padding > bytes / MOST_PADDING;
+}
+
 /* p->file.whole: all pieces of the file. */
 static enum pith_status pack_pieces(struct packing *p, const struct pith_pack_opts *opts)
 {
-    p->file.compact = opts && opts->compact;
     enum pith_status st = packing_new(p) ? PITH_OK : pith_error_no_memory(p->err);
     if (!st)
         st = number_all(p);
     if (!st)
         st = pith_pack_weights(p->consts, p->n_consts, &p->tables, p->err);
+    p->file.compact =
+        opts && (opts->compact || opts->full) ? opts->compact : !st && suits_compact(p);
     if (!st)
         st = fill_graph(p);
     if (!st && pith_pack_graph(&p->g, &p->file))

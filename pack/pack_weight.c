@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "base/error_fill.h"
 #include "base/narrow_float.h"
+#include "model/integers.h"
 #include "pack.h"
 #include "pith_huffman.h"
 #include "huffman/plane_encode.h"
@@ -16,6 +17,7 @@
 
 #define FEWEST_SHORT 64u    /* where these are not wanted in place: fewer save nothing */
 #define OTHER_CODE_BYTES 1u /* its prefix */
+#define SCALED_BYTES 4u     /* prefixes and layout of integers with scales, beside a plain tensor */
 #define MOST_ADAPTIVE 4096u /* elements of an adaptive tensor beside others coded by classes */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
@@ -208,6 +210,47 @@ static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err
     c->w.code = CODE_PLANES;
     point(&c->w.index_stream, &c->index);
     return PITH_OK;
+}
+
+/* Elements as integers times scales, where they still are and that is shorter. */
+static enum pith_status pack_scaled(struct pack_const *c, struct pith_error *err)
+{
+    const struct pith_const *k = const_of(c);
+    const struct pith_integers *g = k->integers;
+    struct byte_out integers = {0};
+    if (!g || k->mask)
+        return PITH_OK;
+    const size_t each = pith_type_bytes(g->type);
+    bool zeros = false;
+    for (uint64_t i = 0; i < g->n; i++)
+        zeros = zeros || g->zero[i] != 0;
+    const uint64_t bytes = k->count * each + g->n * (4 + (zeros ? each : 0)) + SCALED_BYTES;
+    if (bytes >= c->w.index_stream.n_bytes)
+        return PITH_OK;
+    uint8_t *q = pith_out_room(&integers, (size_t)k->count * each);
+    if (!q || !pith_integers_hold(c->value, k, q)) {
+        pith_out_clear(&integers);
+        return q ? PITH_OK : pith_error_no_memory(err);
+    }
+    for (uint64_t i = 0; i < g->n; i++)
+        pith_out_le32(&c->codebook, f32_bits(g->scale[i]));
+    for (uint64_t i = 0; i < g->n && zeros; i++) {
+        uint8_t le[4];
+        store_le32(le, (uint32_t)g->zero[i]);
+        pith_out_bytes(&c->codebook, le, each);
+    }
+    pith_out_clear(&c->index);
+    c->index = integers;
+    c->w.type = PITH_F32;
+    c->w.code = CODE_PLAIN;
+    c->w.grid = GRID_SCALED;
+    c->w.scaled = (uint8_t)g->type;
+    c->w.index_bits = g->n > 1 ? g->axis : 0;
+    c->w.group_elems = g->n > 1 ? g->block : 0;
+    c->w.n_groups = g->n;
+    point(&c->w.codebook, &c->codebook);
+    point(&c->w.index_stream, &c->index);
+    return c->codebook.failed ? pith_error_no_memory(err) : PITH_OK;
 }
 
 /* c->index: one byte for each kept index, as long as they are not written. */
@@ -661,8 +704,8 @@ static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
         uint64_t bytes;
         bool slow =
             large && c->w.count > MOST_ADAPTIVE && (c->by_classes || !const_of(c)->codebook);
-        if (is_streamed(c) || const_of(c)->code != PITH_CODE_ADAPTIVE || c->w.nnz == 0 ||
-            c->w.count > UINT32_MAX || slow)
+        if (is_streamed(c) || c->w.scaled || const_of(c)->code != PITH_CODE_ADAPTIVE ||
+            c->w.nnz == 0 || c->w.count > UINT32_MAX || slow)
             continue;
         if (!(st = pith_pack_other_bytes(c, &bytes, err)))
             st = pith_pack_adaptive(c, i, bytes, err);
@@ -688,6 +731,8 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
             st = gather_elements(&consts[i], err);
         if (!st && !const_of(&consts[i])->codebook)
             st = pack_planes(&consts[i], err);
+        if (!st && !const_of(&consts[i])->codebook)
+            st = pack_scaled(&consts[i], err);
     }
     if (!st)
         st = pack_all_streamed(consts, n, tables, err);

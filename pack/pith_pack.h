@@ -19,12 +19,15 @@ extern "C" {
 struct pith_pack_opts {
     uint32_t size_bytes;
     bool compact;      /* the compact header: no names, no history unless keep_history */
-    bool keep_history; /* of the compact header, observed ranges too; the full header keeps both */
-    bool keep_names;   /* full header only; default there */
-    bool no_history;   /* of the full header */
+    bool keep_history; /* with `compact`: the history and observed ranges */
+    bool full;         /* the full header for a small network, too: plain weights lie aligned */
+    bool no_history;   /* without `compact`: neither */
 };
 
-/* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. */
+/* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. Without
+ * `compact`, too, the header is compact where the streams of all tensors take less than 16 KiB, or
+ * their alignment more than a 512th of that: a full header could make the file larger than an ONNX
+ * file of the network. Names and history are kept. */
 enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
                                  struct pith_buffer *file, struct pith_error *err);
 

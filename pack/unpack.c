@@ -11,6 +11,7 @@
 #include "model/model_sizes.h"
 #include "pack.h"
 #include "base/narrow_float.h"
+#include "core/element_f32.h"
 #include "pith_runtime.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -329,6 +330,34 @@ static enum pith_type type_of_streamed(const struct decoding *d)
                                                                : 0;
 }
 
+/* Scales and zero points as the model has them. */
+static enum pith_status read_integers(struct unpacking *u, const struct decoding *d)
+{
+    const struct weight *w = d->w;
+    const size_t each = pith_type_bytes((enum pith_type)w->scaled);
+    struct pith_integers *g = pith_model_alloc(u->m, 1, sizeof *g);
+    if (!g)
+        return no_memory(u);
+    *g = (struct pith_integers){.type = (enum pith_type)w->scaled,
+                                .n = w->n_groups,
+                                .axis = w->index_bits,
+                                .block = w->group_elems};
+    g->scale = pith_model_alloc(u->m, g->n, sizeof *g->scale);
+    g->zero = pith_model_alloc(u->m, g->n, sizeof *g->zero);
+    if (!g->scale || !g->zero)
+        return no_memory(u);
+    const uint8_t *scale = w->codebook.bytes, *zero = scale + 4 * g->n;
+    for (uint64_t i = 0; i < g->n; i++) {
+        float z = 0;
+        g->scale[i] = f32_from_bits(load_le32(scale + 4 * i));
+        if (w->codebook.n_bytes > 4 * g->n)
+            pith_elements_to_f32(g->type, zero + each * i, 1, &z);
+        g->zero[i] = (int32_t)z;
+    }
+    d->k->integers = g;
+    return PITH_OK;
+}
+
 static enum pith_status decode_weight(struct unpacking *u, const struct decoding *d)
 {
     const struct weight *w = d->w;
@@ -354,6 +383,8 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
     else
         st = narrow ? pith_weight_expand_f32(w, d->k->data, d->scratch)
                     : pith_weight_expand_plain(w, d->k->data, d->scratch);
+    if (!st && w->scaled)
+        st = read_integers(u, d);
     if (!st)
         d->k->stored = narrow ? w->type : type_of_streamed(d);
     return st;

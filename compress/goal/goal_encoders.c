@@ -14,13 +14,12 @@
 
 #define MOST_SWEEPS (PITH_GOAL_CALLS - 2) /* some calls are left for others, where these miss */
 
-/* Where there are several inputs or outputs, names distinguish them: a full header. */
+/* Where there are several inputs or outputs, names distinguish them: they are kept. */
 static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e, bool fast_coder,
                              struct pith_buffer *file, struct pith_error *err)
 {
     bool compact = !e->opts->for_speed && m->n_inputs == 1 && m->n_outputs == 1;
-    const struct pith_pack_opts o = {
-        .size_bytes = sizeof o, .compact = compact, .keep_names = !compact};
+    const struct pith_pack_opts o = {.size_bytes = sizeof o, .compact = compact};
     enum pith_status st = pith_choose_coder(m, fast_coder ? PITH_FOR_SPEED : PITH_FOR_SIZE,
                                             PITH_ADAPTIVE_SAVES, &o, err);
     return st ? st : pith_model_pack(m, &o, file, err);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PITH_SMALL_BYTES 16384u
+#define PITH_SMALL_BYTES (1u << 20)
 
 /* Bytes of m's plain file where its constants take less than PITH_SMALL_BYTES; else 0. */
 enum pith_status pith_small_bytes(const struct pith_model *m, uint64_t *bytes,

@@ -43,8 +43,7 @@ struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
         return (struct pith_pack_opts){0};
     return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
                                    .compact = encode->encode.goal != PITH_FOR_SPEED,
-                                   .keep_history = encode->encode.keep_history,
-                                   .keep_names = true};
+                                   .keep_history = encode->encode.keep_history};
 }
 
 bool pith_stage_needs_original(const struct pith_stage *s)

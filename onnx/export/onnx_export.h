@@ -10,12 +10,17 @@
 
 enum {
     EXPORT_OPSET = 13,
-    /* Newer ones, which say the same of all else that is written here. */
+    /* Newer ones, which say the same of all else that is written here, but for what asks for 18
+     * and 20. */
     EXPORT_OPSET_TRILU = 14,
-    EXPORT_OPSET_16 = 16,    /* GridSample, sums and products of scattered elements */
-    EXPORT_IR = 7,           /* the IR version that came with opsets 12 to 14; 8 with 15 and 16 */
-    EXPORT_MAX_NODES = 14,   /* ONNX nodes one node becomes, at most */
-    EXPORT_MAX_TENSORS = 14, /* initializers it adds, at most */
+    EXPORT_OPSET_16 = 16, /* GridSample, sums and products of scattered elements */
+    EXPORT_OPSET_18 = 18, /* axes of all reductions are inputs */
+    EXPORT_OPSET_20 = 20, /* other names for the modes of GridSample */
+    EXPORT_OPSET_21 = 21, /* DequantizeLinear of 16 bits, and of blocks: known from the start */
+    EXPORT_IR = 7,        /* the IR version that came with opsets 12 to 14; 8 with 15 and 16 */
+    EXPORT_IR_21 = 10,
+    EXPORT_MAX_NODES = 14,         /* ONNX nodes one node becomes, at most */
+    EXPORT_MAX_TENSORS = 14,       /* initializers it adds, at most */
     EXPORT_MAX_WEIGHT_TENSORS = 6, /* of a weight, twice: integers, scales, zero points */
     EXPORT_MAX_ATTRS = 8
 };
@@ -84,6 +89,8 @@ enum export_form {
 };
 const char *pith_export_weight(struct onnx_export *x, const char *name, uint32_t value,
                                enum export_form form);
+/* Are there integers of 16 bits or scales of blocks, which came with opset 21? */
+bool pith_export_has_new_integers(const struct pith_model *m);
 
 /* Name, type and shape of an input or output that is a value of the model. */
 enum export_dims { EXPORT_DIMS_ENDS, EXPORT_DIMS_INNER /* left open with the batch */ };

@@ -307,9 +307,18 @@ static enum pith_status cast(struct op_export *e)
     return PITH_OK;
 }
 
+/* Opset 13 has ReduceSum's axes as an input, the others' as an attribute. */
+static void put_axes(struct op_export *e, uint32_t slot, bool as_input)
+{
+    if (!as_input)
+        pith_export_put_list(e, "axes", slot);
+    else if (attr_count(e->node->attr, slot))
+        put_list_input(e, slot);
+}
+
 static enum pith_status reduce_mean(struct op_export *e)
 {
-    pith_export_put_list(e, "axes", ATTR_AXES);
+    put_axes(e, ATTR_AXES, e->x->opset >= EXPORT_OPSET_18);
     pith_export_put_int(e, "keepdims", ATTR_REDUCE_KEEP);
     return PITH_OK;
 }
@@ -409,13 +418,10 @@ static enum pith_status top_k(struct op_export *e)
     return PITH_OK;
 }
 
-/* Opset 13 has ReduceSum's axes as an input, the others' as an attribute. */
 static enum pith_status reduce(struct op_export *e)
 {
-    if (e->node->attr[ATTR_KIND] != REDUCE_SUM)
-        pith_export_put_list(e, "axes", ATTR_REDUCE_KIND_AXES);
-    else if (attr_count(e->node->attr, ATTR_REDUCE_KIND_AXES))
-        put_list_input(e, ATTR_REDUCE_KIND_AXES);
+    put_axes(e, ATTR_REDUCE_KIND_AXES,
+             e->node->attr[ATTR_KIND] == REDUCE_SUM || e->x->opset >= EXPORT_OPSET_18);
     pith_export_put_int(e, "keepdims", ATTR_REDUCE_KIND_KEEP);
     return kind(e);
 }

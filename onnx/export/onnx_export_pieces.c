@@ -50,8 +50,10 @@ static const char *row_mean(struct op_export *e, const char *x, uint32_t axis)
     uint32_t n = 0;
     for (uint32_t i = axis; i < e->x->m->values[e->node->in[0]].rank; i++)
         axes[n++] = i;
-    const char *mean = piece(e, "ReduceMean", x, NULL, NULL);
-    if (!e->x->failed)
+    const bool as_input = e->x->opset >= EXPORT_OPSET_18;
+    const char *mean =
+        piece(e, "ReduceMean", x, as_input ? pith_export_ints_tensor(e->x, axes, n) : NULL, NULL);
+    if (!e->x->failed && !as_input)
         pith_export_ints(e->x, e->x->graph.node[e->x->graph.n_node - 1], "axes", axes, n);
     return mean;
 }

@@ -21,17 +21,17 @@ static bool has_in(const struct pith_node *node, uint32_t i)
     return i < node->n_in && node->in[i] != PITH_VALUE_NONE;
 }
 
-/* Zeros of an 8-bit type in the shape of `like` (NULL: a scalar). */
+/* Zeros in the shape of `like` (NULL: a scalar). */
 static const char *zeros(struct onnx_export *x, enum pith_type type, const struct pith_value *like)
 {
     uint64_t count = 1;
     for (uint32_t i = 0; like && i < like->rank; i++)
         count *= like->dim[i];
-    void *data = pith_export_alloc(x, count, 1);
-    int32_t data_type = type == PITH_I8 ? ONNX__TENSOR_PROTO__DATA_TYPE__INT8
-                                        : ONNX__TENSOR_PROTO__DATA_TYPE__UINT8;
-    return data ? pith_export_tensor(x, pith_export_name(x, "zero"), data_type,
-                                     like ? like->rank : 0, like ? like->dim : NULL, data, count)
+    const uint64_t each = pith_type_bytes(type);
+    void *data = pith_export_alloc(x, count, each);
+    return data ? pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(type),
+                                     like ? like->rank : 0, like ? like->dim : NULL, data,
+                                     count * each)
                 : NULL;
 }
 
@@ -130,14 +130,12 @@ static bool scales_are_read(const struct pith_value *scale, bool divisor)
     return true;
 }
 
-static enum pith_status scale_op(struct op_export *e, enum pith_type type)
+static enum pith_status scale_op(struct op_export *e)
 {
     const int32_t *attr = e->node->attr;
     if (attr[ATTR_QUANTIZE_BLOCK])
-        return pith_export_unsupported(e, "scales of blocks are newer");
-    if (type == PITH_I16 || type == PITH_U16)
-        return pith_export_unsupported(e, "16-bit integers are newer");
-    if (by_channel(e))
+        pith_export_int(e->x, e->to, "block_size", attr[ATTR_QUANTIZE_BLOCK]);
+    if (!attr[ATTR_QUANTIZE_BLOCK] && by_channel(e))
         return e->node->op == PITH_OP_QUANTIZE ? quantize_by_channel(e) : dequantize_by_channel(e);
     if (!scales_are_read(value_in(e, 1), e->node->op == PITH_OP_QUANTIZE))
         return pith_export_unsupported(
@@ -150,10 +148,10 @@ static enum pith_status scale_op(struct op_export *e, enum pith_type type)
 enum pith_status pith_export_quantize(struct op_export *e)
 {
     enum pith_type type = (enum pith_type)e->node->attr[ATTR_QUANTIZE_TYPE];
-    enum pith_status status = scale_op(e, type);
+    enum pith_status status = scale_op(e);
     if (status)
         return status;
-    if (!has_in(e->node, 2) && (type == PITH_I8 || type == PITH_U8)) {
+    if (!has_in(e->node, 2)) {
         e->to->n_input = 2;
         pith_export_input(e->to, zeros(e->x, type, by_channel(e) ? NULL : value_in(e, 1)));
     }
@@ -163,7 +161,7 @@ enum pith_status pith_export_quantize(struct op_export *e)
 enum pith_status pith_export_dequantize(struct op_export *e)
 {
     enum pith_status status = PITH_OK;
-    return pith_export_qdq(e, &status) ? status : scale_op(e, value_in(e, 0)->type);
+    return pith_export_qdq(e, &status) ? status : scale_op(e);
 }
 
 /* ---- sums and what makes them quantized values again --------------------------------------- */

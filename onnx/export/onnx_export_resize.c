@@ -81,12 +81,15 @@ enum pith_status pith_export_resize(struct op_export *e)
 
 enum pith_status pith_export_grid_sample(struct op_export *e)
 {
-    static const char *const modes[] = {"bilinear", "nearest", "bicubic"};
+    static const char *const modes[] = {"bilinear", "nearest", "bicubic"}, *const new_modes[] = {
+                                                                               "linear", "nearest",
+                                                                               "cubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     const int32_t *attr = e->node->attr;
     if (e->x->m->values[e->node->in[0]].rank != 4)
         return pith_export_unsupported(e, "lines and volumes came with opset 20");
-    pith_export_string(e->x, e->to, "mode", modes[attr[ATTR_GRID_SAMPLE_MODE]]);
+    const char *const *names = e->x->opset >= EXPORT_OPSET_20 ? new_modes : modes;
+    pith_export_string(e->x, e->to, "mode", names[attr[ATTR_GRID_SAMPLE_MODE]]);
     pith_export_string(e->x, e->to, "padding_mode", paddings[attr[ATTR_GRID_SAMPLE_PADDING]]);
     pith_export_put_int(e, "align_corners", ATTR_GRID_SAMPLE_ALIGN);
     pith_export_opset(e, EXPORT_OPSET_16);

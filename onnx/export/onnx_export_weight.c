@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_export_weight.c - constants of the model as initializers. A weight whose numbers all are
- * integers of 8 bits times a scale, of the tensor or of a row, is written as these integers with a
- * DequantizeLinear behind them; one whose numbers all are f16 or bf16 as such, with a Cast. These
- * nodes go in front of all others. No number changes. */
+/* onnx_export_weight.c - constants of the model as initializers. One that came from integers of a
+ * file is written as these; a weight whose numbers all are integers of 8 bits times a scale, of the
+ * tensor or of a row, as such integers; both with a DequantizeLinear behind them. One whose numbers
+ * all are f16 or bf16 as such, with a Cast. These nodes go in front of all others. No number
+ * changes. */
 #include <string.h>
 #include <stdlib.h>
 
 #include "onnx_export.h"
 #include "model/exact_grid.h"
+#include "model/integers.h"
 #include "base/narrow_float.h"
+#include "core/bytes.h"
 #include "core/op_number.h"
+#include "op_interface/op_attr.h"
 #include "core/tensor.h"
 
 #define FEWEST 128u     /* elements: fewer do not pay for a node */
@@ -63,12 +67,19 @@ static bool find_rows(const struct weight *w, uint64_t rows, struct pith_row_gri
 
 /* Import makes layers of integers where weights of i8 meet dequantized inputs. Here the layer is
  * one of floats: then the weights are u8. */
-static bool may_be_signed(const struct pith_model *m, const struct pith_row_grid *grid,
-                          uint64_t rows)
+static bool has_integer_layers(const struct pith_model *m)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->nodes[i].op == PITH_OP_DEQUANTIZE)
-            return false;
+            return true;
+    return false;
+}
+
+static bool may_be_signed(const struct pith_model *m, const struct pith_row_grid *grid,
+                          uint64_t rows)
+{
+    if (has_integer_layers(m))
+        return false;
     for (uint64_t r = 0; r < rows; r++)
         if (grid[r].low < INT8_MIN || grid[r].high > INT8_MAX)
             return false;
@@ -141,6 +152,116 @@ static bool write_integers(struct onnx_export *x, const struct weight *w, uint64
     return found;
 }
 
+/* ---- integers of the file that the network came from ----------------------------------------- */
+
+/* Integers of 16 bits, and scales of blocks. */
+static bool is_new(const struct pith_integers *g)
+{
+    return pith_type_bytes(g->type) == 2 || (g->n > 1 && g->block > 0);
+}
+
+/* A weight of i8 with a scale or one a row could become part of a layer of integers, which it was
+ * not. */
+static bool are_written(const struct pith_model *m, const struct pith_value *v, void *q)
+{
+    const struct pith_integers *g = v->constant->integers;
+    return g && (g->type != PITH_I8 || is_new(g) || !has_integer_layers(m)) &&
+           pith_integers_hold(v, v->constant, q);
+}
+
+/* Nodes of them; a Requantize of 16 bits is refused. */
+static bool is_new_node(const struct pith_model *m, const struct pith_node *n)
+{
+    const bool quantizes = n->op == PITH_OP_QUANTIZE;
+    if (!quantizes && n->op != PITH_OP_DEQUANTIZE)
+        return false;
+    const enum pith_type type = m->values[quantizes ? n->out[0] : n->in[0]].type;
+    return n->attr[ATTR_QUANTIZE_BLOCK] || type == PITH_I16 || type == PITH_U16;
+}
+
+bool pith_export_has_new_integers(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (is_new_node(m, &m->nodes[i]))
+            return true;
+    for (uint32_t v = 0; v < m->n_values; v++)
+        if (m->values[v].constant && m->values[v].constant->integers &&
+            is_new(m->values[v].constant->integers) && are_written(m, &m->values[v], NULL))
+            return true;
+    return false;
+}
+
+/* The scales' shape, for a constant of the shape dims. */
+static uint32_t scale_shape(const struct pith_integers *g, uint32_t axis, const struct weight *w,
+                            uint32_t *dims)
+{
+    if (g->n == 1)
+        return 0;
+    memcpy(dims, w->dims, w->rank * sizeof *dims);
+    if (g->block)
+        dims[axis] = (uint32_t)((dims[axis] + g->block - 1) / g->block);
+    else
+        dims[0] = (uint32_t)g->n;
+    return g->block ? w->rank : 1;
+}
+
+static const char *write_as_they_came(struct onnx_export *x, const struct weight *w,
+                                      const uint8_t *q)
+{
+    const struct pith_integers *g = w->v->constant->integers;
+    const size_t each = pith_type_bytes(g->type);
+    const uint64_t n = w->v->constant->count;
+    const bool turned = w->form == EXPORT_TRANSPOSED;
+    const uint32_t axis = g->n == 1 ? 1
+                          : turned  ? 1 - g->axis
+                                    : g->axis + (w->form == EXPORT_STACKED);
+    uint32_t dims[PITH_MAX_RANK + 1], rank = scale_shape(g, axis, w, dims);
+    uint8_t *data = pith_export_alloc(x, n, each), *zero = pith_export_alloc(x, g->n, each);
+    float *scale = pith_export_alloc(x, g->n, sizeof *scale);
+    bool any_zero = false;
+    for (uint64_t i = 0; data && i < n; i++)
+        memcpy(data + i * each, q + source_of(w, i) * each, each);
+    for (uint64_t i = 0; zero && scale && i < g->n; i++) {
+        const bool blocks = turned && rank == 2;
+        const uint64_t from = blocks ? i % dims[1] * dims[0] + i / dims[1] : i;
+        uint8_t le[4];
+        store_le32(le, (uint32_t)g->zero[from]);
+        memcpy(zero + i * each, le, each);
+        scale[i] = g->scale[from];
+        any_zero = any_zero || g->zero[from] != 0;
+    }
+    const char *stored =
+        pith_export_tensor(x, pith_export_name(x, w->name), pith_export_type(g->type), w->rank,
+                           w->dims, data, n * each);
+    const char *scales =
+        pith_export_tensor(x, pith_export_name(x, "scale"), ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                           rank, dims, scale, g->n * sizeof *scale);
+    const char *zeros =
+        any_zero ? pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(g->type),
+                                      rank, dims, zero, g->n * each)
+                 : NULL;
+    pith_export_dequantized(x, stored, scales, zeros, axis, w->name);
+    if (rank > 1)
+        pith_export_int(x, x->graph.node[x->graph.n_node - 1], "block_size", (int64_t)g->block);
+    return widened(x, w->name);
+}
+
+/* Whether the constant is written so; *written: its name, or NULL when memory is out. */
+static bool write_integers_of_file(struct onnx_export *x, const struct weight *w,
+                                   const char **written)
+{
+    const struct pith_const *k = w->v->constant;
+    if (!k->integers)
+        return false;
+    uint8_t *q = malloc((size_t)k->count * pith_type_bytes(k->integers->type));
+    x->failed = x->failed || !q;
+    bool found = q && are_written(x->m, w->v, q);
+    if (found)
+        *written = write_as_they_came(x, w, q);
+    free(q);
+    return found;
+}
+
 /* ---- floats of 16 bits ---------------------------------------------------------------------- */
 
 static const char *add_narrow(struct onnx_export *x, const struct weight *w, enum pith_type type)
@@ -179,6 +300,8 @@ const char *pith_export_weight(struct onnx_export *x, const char *name, uint32_t
     for (uint32_t i = 0; i < v->rank; i++)
         w.dims[i + (form == EXPORT_STACKED)] =
             v->dim[form == EXPORT_TRANSPOSED ? v->rank - 1 - i : i];
+    if (write_integers_of_file(x, &w, &written) || x->failed)
+        return written;
     if (v->type == PITH_F32 && v->rank >= 2 && v->constant->count >= FEWEST) {
         enum pith_type type = narrowest_type(v->constant);
         if (write_integers(x, &w, pith_type_bytes(type), &written) || x->failed)

@@ -280,7 +280,9 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
     opset.has_version = 1;
     opset.version = x->opset;
     model.has_ir_version = 1;
-    model.ir_version = x->opset > EXPORT_OPSET_TRILU ? EXPORT_IR + 1 : EXPORT_IR;
+    model.ir_version = x->opset >= EXPORT_OPSET_21     ? EXPORT_IR_21
+                       : x->opset > EXPORT_OPSET_TRILU ? EXPORT_IR + 1
+                                                       : EXPORT_IR;
     model.producer_name = (char *)(uintptr_t) "pith";
     model.n_opset_import = 1;
     model.opset_import = opsets;
@@ -305,7 +307,10 @@ enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_b
 {
     if (!m || !file)
         return PITH_ERR_ARGUMENT;
-    struct onnx_export x = {.m = m, .err = err, .opset = EXPORT_OPSET};
+    struct onnx_export x = {.m = m,
+                            .err = err,
+                            .opset =
+                                pith_export_has_new_integers(m) ? EXPORT_OPSET_21 : EXPORT_OPSET};
     if (pith_model_new(NULL, &x.arena))
         return pith_error_no_memory(err);
     enum pith_status status = export_graph(&x);

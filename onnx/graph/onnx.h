@@ -98,6 +98,9 @@ struct onnx_value {
     void *other_data;                /* of a constant; NULL: as `data` */
     const Onnx__TensorProto *tensor; /* where `data` is loaded from when wanted */
     void *data;                      /* owned by the budget; NULL: not loaded */
+    /* Of a constant f32 that is made of integers by DequantizeLinear, and moved since: those; axis
+     * and order as they were there. Else NULL. */
+    const struct pith_integers *integers;
     uint32_t turned;   /* the constant that is this matrix transposed, plus 1; 0: not made */
     uint32_t alias;    /* the value this one is only another name of, or itself */
     int64_t producer;  /* number in im->flat, or ONNX_NONE */

@@ -2,7 +2,9 @@
 /* onnx_fold.c - a node whose inputs are all constant is computed at import, by the operator's own
  * reference implementation: what is folded is by construction what would have been computed. */
 #include "onnx.h"
+#include "core/integer_at.h"
 #include "kernels/kernels.h"
+#include "op_interface/op_attr.h"
 #include "op_interface/op_exec.h"
 
 /* A network does not hide days of work in its constants; a hostile file may try. */
@@ -109,12 +111,49 @@ static enum pith_status compute(struct onnx_lower *l, const struct op_args *args
     return status;
 }
 
+/* The integers that a DequantizeLinear folds, so that a file can have them again. */
+static enum pith_status note_integers(struct onnx_lower *l)
+{
+    struct onnx_import *im = l->im;
+    const struct onnx_value *q = &im->values[l->in[0]], *scale = &im->values[l->in[1]];
+    const void *zero =
+        l->n_in > 2 && l->in[2] != ONNX_VALUE_NONE ? im->values[l->in[2]].data : NULL;
+    if (q->type != PITH_I8 && q->type != PITH_U8 && q->type != PITH_I16 && q->type != PITH_U16)
+        return PITH_OK;
+    struct pith_integers *g = pith_onnx_alloc(&im->budget, 1, sizeof *g);
+    if (!g)
+        return pith_onnx_no_memory(im);
+    *g = (struct pith_integers){.type = q->type,
+                                .n = shape_elems(&scale->shape),
+                                .axis = (uint32_t)l->attr[ATTR_QUANTIZE_AXIS],
+                                .block = (uint64_t)l->attr[ATTR_QUANTIZE_BLOCK]};
+    g->block = g->block == 1 && scale->shape.rank == 1 ? 0 : g->block;
+    g->scale = pith_onnx_alloc(&im->budget, g->n, sizeof *g->scale);
+    g->zero = pith_onnx_alloc(&im->budget, g->n, sizeof *g->zero);
+    if (!g->scale || !g->zero)
+        return pith_onnx_no_memory(im);
+    memcpy(g->scale, scale->data, g->n * sizeof *g->scale);
+    for (uint64_t i = 0; i < g->n; i++)
+        g->zero[i] = zero ? integer_at(q->type, zero, i) : 0;
+    im->values[l->first_out].integers = g;
+    return PITH_OK;
+}
+
 enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded)
 {
     *folded = false;
     if (args->info->flags & OP_CONTROL || args->info->op == PITH_OP_NON_MAX_SUPPRESSION)
         return PITH_OK;
-    return all_constant(l) && !l->im->no_fold ? compute(l, args, false, folded) : PITH_OK;
+    enum pith_status status = PITH_OK;
+    if (all_constant(l) && !l->im->no_fold)
+        status = compute(l, args, false, folded);
+    if (status || !*folded)
+        return status;
+    if (l->info->op == PITH_OP_DEQUANTIZE)
+        return note_integers(l);
+    if (l->info->traits.flags & TRAIT_MOVES && l->n_in == 1)
+        l->im->values[l->first_out].integers = l->im->values[l->in[0]].integers;
+    return PITH_OK;
 }
 
 enum pith_status pith_onnx_fold_other(struct onnx_lower *l, const struct op_args *args)

@@ -32,6 +32,7 @@ enum pith_status pith_onnx_new_weight(struct onnx_lower *l, uint32_t value,
     v->shape = v->other = *shape;
     v->known = v->constant = true;
     v->data = *to;
+    v->integers = im->values[value].integers;
     v->producer = im->values[value].producer; /* onnx_qdq.c looks for a DequantizeLinear there */
     return PITH_OK;
 }

@@ -37,8 +37,8 @@ enum build_part {
     BUILD_ADAPTIVE = 6,
     BUILD_TRELLIS = 7,
     BUILD_SLICES = 8, /* adaptive, in slices of rows */
-    BUILD_WORDS =
-        9, /* quantized values of 16 bits, sums of 64, sums that are quantized by a scale */
+    BUILD_WORDS = 9, /* quantized values of 16 bits, sums of 64, sums that are quantized by a scale,
+                        weights that are integers with scales */
     BUILD_TEXTS = 10,   /* names, metadata, history */
     BUILD_RANGES = 11,  /* calibrated ranges */
     BUILD_PART_END = 12 /* the number of parts */

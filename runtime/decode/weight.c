@@ -2,7 +2,6 @@
 /* weight.c - weights from file form to dense or to parts: each call is one loop over chunks, with
  * the readers it wants (weight_decoder.h). Byte planes go another way (plane_decode.h). */
 #include "core/build_choice.h"
-#include "core/element_f32.h"
 #include "decode/plane_decode.h"
 #include "decode/weight_decoder.h"
 
@@ -15,7 +14,7 @@ static uint32_t chunk_of(const struct decoder *d, uint64_t left)
 static enum pith_status check_plain_dense(const struct weight *w)
 {
     bool ok = w->support_stream.n_bytes == 0 && w->nnz == w->count &&
-              pith_plain_size_ok(&w->index_stream, w->count, 8 * pith_type_bytes(w->type));
+              pith_plain_size_ok(&w->index_stream, w->count, 8 * plain_bytes(w));
     return ok ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
@@ -61,7 +60,7 @@ enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void
     if (is_plain_dense(w)) {
         st = check_plain_dense(w);
         if (!st)
-            pith_elements_to_f32(w->type, w->index_stream.bytes, (size_t)w->count, dst);
+            pith_weight_elements(w, 0, (size_t)w->count, dst);
         return st;
     }
     st = pith_decoder_open(w, scratch, true, &d);
@@ -147,7 +146,7 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
     size_t each = pith_type_bytes(w->type);
     if (has_codebook(w))
         return w->type == PITH_I8 ? expand_integers(w, dst, scratch) : PITH_ERR_ARGUMENT;
-    if (learns(w) || has_planes(w)) /* f32 alone is coded so */
+    if (learns(w) || has_planes(w) || is_scaled(w)) /* f32 alone is stored so */
         return pith_weight_expand_f32(w, dst, scratch);
     const uint8_t *src = w->index_stream.bytes;
     enum pith_status st;

@@ -2,7 +2,8 @@
 /* weight.h - a constant tensor as it stands in a file: support x grid x code.
  *
  *   support  which elements are nonzero    dense | bitmap | gaps (relative index, entropy-coded)
- *   grid     which values they take        plain elements of `type` | codebook(s)
+ *   grid     which values they take        plain elements of `type` | codebook(s) | integers times
+ *                                          scales
  *   code     how indices are written       plain k-bit | canonical Huffman | rANS | rANS by classes
  *                                          | adaptive binary
  *            how elements are written      plain | bytes under Huffman codes | adaptive binary
@@ -25,9 +26,11 @@ enum weight_support {
 };
 
 enum weight_grid {
-    GRID_PLAIN = 0,   /* elements of `type`, little-endian */
-    GRID_CODEBOOK = 1 /* indices into f32 codebooks of up to 256 centroids, sorted ascending; of i8
-                         they are whole numbers -128..127 */
+    GRID_PLAIN = 0,    /* elements of `type`, little-endian */
+    GRID_CODEBOOK = 1, /* indices into f32 codebooks of up to 256 centroids, sorted ascending; of i8
+                          they are whole numbers -128..127 */
+    GRID_SCALED = 2    /* plain integers of type `scaled`: f32 (integer - zero point) * scale, as
+                          DequantizeLinear has it; dense, and not coded */
 };
 
 enum weight_code {
@@ -60,13 +63,14 @@ struct weight {
     enum weight_grid grid;
     enum weight_code code;
     uint32_t n_centroids; /* per group, 1..256; 0 without codebook */
-    uint32_t index_bits;  /* CODE_PLAIN with codebook: 1..8 */
-    uint64_t group_elems; /* count for one codebook per tensor */
-    uint64_t n_groups;
+    uint32_t index_bits;  /* CODE_PLAIN with codebook: 1..8; scaled: the axis of the scales */
+    uint64_t group_elems; /* count for one codebook per tensor; scaled: as block of scale_number */
+    uint64_t n_groups;    /* scaled: number of scales */
     struct huff_table gap_table, index_table; /* n_bytes 0: not used */
     struct stream support_stream;             /* bitmap or coded gaps; empty when dense */
     struct stream index_stream;               /* coded indices, or plain elements */
-    struct stream codebook;                   /* coded codebooks; empty without */
+    struct stream codebook;                   /* coded codebooks; scaled: f32 scales, then zero
+                                                 points, or none where all are 0 */
     /* Adaptive: an earlier weight whose row flags give the live inputs; its index_stream. */
     struct stream source_stream;
     uint64_t source_rows; /* 0: none */
@@ -77,7 +81,25 @@ struct weight {
     uint8_t trellis; /* adaptive, with codebooks: states of trellis.h, whose levels are
                         coded; 0: indices are */
     bool sliced;     /* adaptive, in slices of rows (row_slices.h) */
+    uint8_t scaled;  /* GRID_SCALED: the integers' type, i8, u8, i16 or u16; else 0 */
 };
+
+/* Of integers with scales: the number of the scale of element i. n_scales 1: of all. Else block 0:
+ * one scale for each place of `axis`; block >= 2: one for each `block` neighbours along the axis,
+ * the scales in the order of a tensor whose dim there is dim[axis] / block, rounded up. */
+static inline uint64_t scale_number(const struct shape *s, uint32_t axis, uint64_t block,
+                                    uint64_t n_scales, uint64_t i)
+{
+    if (n_scales == 1)
+        return 0;
+    uint64_t inner = shape_product(s, axis + 1, s->rank), dim = s->dim[axis], place = i / inner;
+    if (block == 0)
+        return place % dim;
+    return (place / dim * ((dim + block - 1) / block) + place % dim / block) * inner + i % inner;
+}
+
+/* n plain or scaled elements from number `first` on, as they lie in the stream, as f32. */
+void pith_weight_elements(const struct weight *w, uint64_t first, size_t n, float *dst);
 
 /* The elements where they lie in the image, when they are stored there as they are computed with -
  * dense, plain, in this machine's byte order, on an address aligned for their type, no f16, bf16 or

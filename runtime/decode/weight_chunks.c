@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_chunks.c - see weight_decoder.h: the next positions, indices and values. */
 #include "core/build_choice.h"
-#include "core/element_f32.h"
 #include "decode/weight_decoder.h"
 
 /* ---- positions ------------------------------------------------------------------------------- */
@@ -233,8 +232,7 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
         return next_streamed(d, NULL, value, n);
     /* open_values() checked that the stream is as long as all elements */
     if (!has_codebook(w)) {
-        pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
-                             n, value);
+        pith_weight_elements(w, d->taken, n, value);
         d->taken += n;
         return PITH_OK;
     }

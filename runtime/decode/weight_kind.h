@@ -37,6 +37,17 @@ static inline uint64_t stored_values(const struct weight *w)
     return is_sparse(w) ? w->nnz : w->count;
 }
 
+static inline bool is_scaled(const struct weight *w)
+{
+    return BUILT_PART(WORDS) && w->scaled;
+}
+
+/* Of a plain element in the file. */
+static inline uint32_t plain_bytes(const struct weight *w)
+{
+    return pith_type_bytes(is_scaled(w) ? (enum pith_type)w->scaled : w->type);
+}
+
 /* The next four are called when memory is counted and when it is cut: alike both times. */
 static inline bool uses_gaps(const struct weight *w)
 {

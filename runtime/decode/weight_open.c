@@ -240,7 +240,7 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
     if (!has_codebook(w) && learns(w))
         return open_adaptive(d, mem);
     if (!has_codebook(w))
-        return pith_plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
+        return pith_plain_size_ok(&w->index_stream, d->n_values, 8 * plain_bytes(w))
                    ? PITH_OK
                    : PITH_ERR_CORRUPT;
     if (!codebook_size_ok(w))

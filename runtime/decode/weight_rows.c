@@ -11,7 +11,6 @@
 #include "decode/adaptive_decode.h"
 #include "decode/class_decode.h"
 #include "decode/codebook_decode.h"
-#include "core/element_f32.h"
 #include "decode/gap_decode.h"
 #include "decode/huff_pull.h"
 #include "kernels/kernels.h"
@@ -254,7 +253,7 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         return pith_plane_pull_open(r->planes, w, *mem);
     }
     if (!has_codebook(w))
-        return pith_plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
+        return pith_plain_size_ok(&w->index_stream, r->n_values, 8 * plain_bytes(w));
     if (uses_index_table(w))
         return open_indices(r, mem);
     if (uses_rans(w))
@@ -479,8 +478,7 @@ static inline float value_f32(const struct weight_rows *r)
         return r->codebook_i8[r->index];
     if (r->adaptive || r->planes)
         return r->value.f32;
-    size_t each = pith_type_bytes(r->w->type);
-    pith_elements_to_f32(r->w->type, r->w->index_stream.bytes + (r->taken - 1) * each, 1, &v);
+    pith_weight_elements(r->w, r->taken - 1, 1, &v);
     return v;
 }
 

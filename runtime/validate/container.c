@@ -13,7 +13,7 @@
 /* In the order of enum chunk_kind; tags as strings are the order in the file. */
 struct chunk_name {
     uint32_t tag;
-    uint8_t compact; /* byte of the compact chunk table; 0: never there */
+    uint8_t compact; /* byte of the compact chunk table */
 };
 
 static const struct chunk_name chunk_names[CHUNK_KINDS] = {
@@ -22,7 +22,7 @@ static const struct chunk_name chunk_names[CHUNK_KINDS] = {
     [CHUNK_TABLES] = {TAG_TABLES, 2},
     [CHUNK_HISTORY] = {TAG_HISTORY, COMPACT_ANCILLARY | 1},
     [CHUNK_META] = {TAG_META, COMPACT_ANCILLARY | 2},
-    [CHUNK_NAMES] = {TAG_NAMES, 0},
+    [CHUNK_NAMES] = {TAG_NAMES, COMPACT_ANCILLARY | 4},
     [CHUNK_STATS] = {TAG_STATS, COMPACT_ANCILLARY | 3},
 };
 
@@ -110,8 +110,6 @@ static uint32_t kind_of_tag(uint32_t tag)
     return k;
 }
 
-/* 0 stands in the table for a chunk that compact files never have; no entry of a file reads 0,
- * since tags rise from 1. */
 static uint32_t kind_of_compact(uint8_t tag)
 {
     uint32_t k = 0;

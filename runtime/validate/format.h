@@ -101,8 +101,15 @@ enum chunk_kind {
  * coded: of 8 states, of 16. */
 #define HEAD_TRELLIS_8 0x7du
 #define HEAD_TRELLIS_16 0x7eu
-#define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head */
-#define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
+/* Prefix behind the type: the tensor is f32, integers of that type times scales; a common head of
+ * plain elements follows. */
+#define HEAD_SCALED 0x7fu
+/* The varint behind the shape. */
+#define SCALES_ZERO_POINTS 1u /* bit 0: there are zero points */
+#define SCALES_MOST                                                                                \
+    (2u * (1u + 2u * PITH_MAX_RANK) - 1u) /* 2 * (1 + 2 * axis + blocked) or 2 * 0 */
+#define HEAD_SAME_CENTROIDS 0x80u         /* bit of a common head */
+#define HEAD_FORM 0xf8u /* from here on: adaptive, a form byte follows the shape */
 /* What would be common heads with the same centroids, but no codebook, are short heads of the most
  * frequent adaptive tensors: support, codebook and source are implied by them, and what follows
  * from the source's rows (fed) is not written. */

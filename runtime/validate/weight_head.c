@@ -328,6 +328,46 @@ static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, str
     return st || fits ? st : pith_parse_corrupt(p);
 }
 
+/* Where the scales lie: one, one for each place of an axis, or one for each block along it. A block
+ * of 1, or scales that all places share, would be second spellings. */
+static enum pith_status parse_scales(struct graph_parse *p, struct weight *w)
+{
+    uint32_t layout = (uint32_t)rd_varint(&p->r, SCALES_MOST), place = layout >> 1;
+    w->codebook.n_bytes = layout & SCALES_ZERO_POINTS; /* until they are cut */
+    w->n_groups = 1;
+    if (place == 0)
+        return p->r.bad ? pith_parse_corrupt(p) : PITH_OK;
+    w->index_bits = (place - 1) / 2;
+    if (p->r.bad || w->index_bits >= w->shape.rank)
+        return pith_parse_corrupt(p);
+    uint32_t dim = w->shape.dim[w->index_bits];
+    w->n_groups = dim;
+    if ((place - 1) % 2) {
+        w->group_elems = rd_varint(&p->r, 0x7fffffffu);
+        if (p->r.bad || w->group_elems < 2)
+            return pith_parse_corrupt(p);
+        w->n_groups = w->count / dim * ((dim + w->group_elems - 1) / w->group_elems);
+    }
+    return w->n_groups > 1 ? PITH_OK : pith_parse_corrupt(p);
+}
+
+/* Integers times scales: of these types, dense and plain. */
+static enum pith_status parse_scaled(struct graph_parse *p, struct weight *w)
+{
+    uint32_t head = rd_u8(&p->r);
+    if (!BUILT_PART(WORDS))
+        return pith_parse_unsupported(p);
+    bool integers =
+        w->type == PITH_I8 || w->type == PITH_U8 || w->type == PITH_I16 || w->type == PITH_U16;
+    if (p->r.bad || !integers || head > SHAPE_RANK)
+        return p->r.bad ? pith_parse_corrupt(p) : pith_parse_unsupported(p);
+    w->scaled = (uint8_t)w->type;
+    w->type = PITH_F32;
+    w->grid = GRID_SCALED;
+    enum pith_status st = parse_shape_and_count(p, head, w);
+    return st ? st : parse_scales(p, w);
+}
+
 /* What a build must have for support and code of w; other parts are refused where they are met. */
 static bool is_built(const struct weight *w)
 {
@@ -350,6 +390,8 @@ enum pith_status pith_parse_head(struct graph_parse *p, struct weight *w)
     }
     if (head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16)
         return parse_trellis(p, head, w);
+    if (head == HEAD_SCALED)
+        return parse_scaled(p, w);
     enum pith_status st = parse_real_head(p, head, w);
     return st || is_built(w) ? st : pith_parse_unsupported(p);
 }

@@ -100,6 +100,20 @@ static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
     return cut_stream(p, bytes, &w->index_stream);
 }
 
+/* Scales, zero points, integers. Zero points that are all 0 must be left out. */
+static enum pith_status cut_scaled(struct graph_parse *p, struct weight *w)
+{
+    size_t each = pith_type_bytes((enum pith_type)w->scaled);
+    uint64_t scales = 4 * w->n_groups, zeros = w->codebook.n_bytes * each * w->n_groups;
+    enum pith_status st = cut_stream(p, scales + zeros, &w->codebook);
+    if (st)
+        return st;
+    bool any = zeros == 0;
+    for (uint64_t i = scales; i < scales + zeros && !any; i++)
+        any = w->codebook.bytes[i] != 0;
+    return any ? cut_stream(p, w->count * each, &w->index_stream) : data_corrupt(p);
+}
+
 /* nnz < 2^41 elements of at most 8 bits. */
 static enum pith_status cut_plain_index(struct graph_parse *p, struct weight *w)
 {
@@ -204,6 +218,8 @@ static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
 static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
 {
     enum pith_status st;
+    if (is_scaled(w))
+        return cut_scaled(p, w);
     if (has_codebook(w) && (st = cut_coded(p, 1, &w->codebook)))
         return st;
     if (has_bitmap(w) && (st = cut_bitmap(p, w)))

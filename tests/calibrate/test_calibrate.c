@@ -263,12 +263,14 @@ static long peak_of(uint32_t n_samples)
     return usage.ru_maxrss;
 }
 
-/* A sample's activations are 320 KB here: keeping those of 495 more would take 155 MB. */
+/* A sample's activations are 320 KB here: keeping those of 495 more would take 155 MB. A tenth of
+ * that is left for what an allocator keeps of freed blocks; AddressSanitizer's quarantine keeps 2
+ * MB. */
 static void memory_does_not_grow(void **state)
 {
     (void)state;
     long few = peak_of(5), many = peak_of(500);
-    if (many > few + 1024)
+    if (many > few + 16 * 1024)
         fail_msg("%ld KiB for 5 samples, %ld for 500", few, many);
 }
 

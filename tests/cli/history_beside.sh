@@ -56,7 +56,7 @@ for net in good odd escape; do
         expect 0 pith $command $net.onnx -f -o tiny.out
         [ "$(size tiny.out)" -le "$(size tiny.pith)" ] ||
             complain "$command $net.onnx: $(size tiny.out) bytes, import $(size tiny.pith)"
-        grep -q '0\.[0-9]x smaller' .err && complain "$(cat .err)"
+        grep -q ' 0\.[0-9]x smaller' .err && complain "$(cat .err)"
         expect 0 pith recipe show tiny.out
     done
 done

@@ -219,7 +219,7 @@ static void pack_options_follow_encode(void **state)
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_ENCODE);
     struct pith_pack_opts o = pith_stage_pack_opts(&s);
-    assert_true(!o.compact && !o.keep_history && o.keep_names);
+    assert_true(!o.compact && !o.keep_history && !o.full);
     s.encode.goal = PITH_FOR_SIZE;
     s.encode.keep_history = true;
     o = pith_stage_pack_opts(&s);

@@ -68,7 +68,7 @@ static void packed_again(const uint8_t *data, size_t n, bool compact)
     struct pith_model *m, *second;
     struct pith_buffer file, again;
     struct pith_pack_opts opts = {
-        .size_bytes = sizeof opts, .compact = compact, .keep_history = true, .keep_names = true};
+        .size_bytes = sizeof opts, .compact = compact, .keep_history = true, .full = !compact};
     if (pith_unpack(data, n, "fuzz", PITH_FLAG_NO_CHECKSUM, MAX_MODEL_BYTES, NULL, &m, NULL))
         return;
     if (pith_model_pack(m, &opts, &file, NULL) == PITH_OK) {

@@ -77,7 +77,7 @@ static enum pith_status pack_as(const struct work *w, bool compact, struct pith_
     enum pith_status st;
     struct pith_buffer out = {0};
     const struct pith_pack_opts opts = {
-        .size_bytes = sizeof opts, .compact = compact, .keep_names = !compact};
+        .size_bytes = sizeof opts, .compact = compact, .full = !compact};
     FAILING(pith_model_pack(w->m, &opts, &out, err));
     return gave(st, &out);
 }

@@ -98,7 +98,7 @@ static void damage(const struct pith_buffer *file, uint32_t trials)
 static void pack(struct pith_model *m, enum form form, struct pith_buffer *file)
 {
     const struct pith_pack_opts opts = {
-        .size_bytes = sizeof opts, .compact = form == FORM_COMPACT, .keep_names = true};
+        .size_bytes = sizeof opts, .compact = form == FORM_COMPACT, .full = form == FORM_FULL};
     if (form != FORM_WORKING)
         sample_compress(m, 0.4, 8);
     assert_int_equal(pith_model_pack(m, &opts, file, NULL), PITH_OK);

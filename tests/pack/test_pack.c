@@ -16,7 +16,7 @@
 static struct pith_buffer pack(const struct pith_model *m, bool compact, bool history)
 {
     struct pith_pack_opts opts = {
-        .size_bytes = sizeof opts, .compact = compact, .keep_history = history, .keep_names = true};
+        .size_bytes = sizeof opts, .compact = compact, .keep_history = history, .full = !compact};
     struct pith_buffer file = {NULL, 0};
     struct pith_error err = {0};
     enum pith_status st = pith_model_pack(m, &opts, &file, &err);

@@ -311,6 +311,8 @@ static void check_cases(const struct graph_case *c, size_t n)
 #define BAD PITH_ERR_CORRUPT, 0, 0
 #define BAD_AT(tag, at) PITH_ERR_CORRUPT, tag, at
 #define NEWER_AT(at) PITH_ERR_UNSUPPORTED, TAG_GRAPH, at
+#define ZEROS_10 "\0\0\0\0\0\0\0\0\0\0"
+#define SCALED "\x00\x01\x03\x01\x78\x07\x7f" /* [3] + a tensor of i16 with scales */
 #define ZEROS_12 "\0\0\0\0\0\0\0\0\0\0\0\0"
 
 static void inputs_and_nodes(void **state)
@@ -654,8 +656,28 @@ static void prefixes(void **state)
          GOOD},
         {"levels of levels", GRAPH("\x01\x02\x03\x01\x7e\x7d\x80\x02\x03\x01\x82\x02\x03\x01"),
          NONE, CENTROIDS_AND_S, 10, NEWER_AT(6)},
-        {"a head to come", GRAPH("\x00\x01\x03\x01\x7f\x01\x03\x04"), NONE, ZEROS_12, 12,
-         NEWER_AT(5)},
+        {"scales of floats", GRAPH("\x00\x01\x03\x01\x7f\x01\x03\x00\x04"), NONE, ZEROS_12, 12,
+         NEWER_AT(6)},
+        {"a scale", GRAPH(SCALED "\x01\x03\x00\x04"), NONE, ZEROS_10, 10, GOOD},
+        {"a scale prefix that is cut", GRAPH("\x00\x01\x03\x01\x78\x07\x7f"), NONE, ZEROS_10, 10,
+         BAD_AT(TAG_GRAPH, 7)},
+        {"scales of a codebook", GRAPH(SCALED "\x09\x03\x00\x04"), NONE, ZEROS_10, 10, NEWER_AT(8)},
+        {"scales of i32", GRAPH("\x00\x01\x03\x01\x78\x09\x7f\x01\x03\x00\x04"), NONE, ZEROS_10, 10,
+         NEWER_AT(8)},
+        {"a scale without integers", GRAPH(SCALED "\x01\x03\x00\x04"), NONE, ZEROS_10, 9,
+         BAD_AT(TAG_DATA, 4)},
+        {"a zero point", GRAPH(SCALED "\x01\x03\x01\x04"), NONE, "ssssz\0iiiiii", 12, GOOD},
+        {"a zero point of 0", GRAPH(SCALED "\x01\x03\x01\x04"), NONE, ZEROS_12, 12,
+         BAD_AT(TAG_DATA, 6)},
+        {"a scale a place", GRAPH(SCALED "\x01\x03\x02\x04"), NONE, ZEROS_10 "ssssssss", 18, GOOD},
+        {"scales along the axis behind the last", GRAPH(SCALED "\x01\x03\x06\x04"), NONE, ZEROS_10,
+         10, BAD},
+        {"scales along an axis of one", GRAPH("\x00\x01\x01\x01\x78\x07\x7f\x01\x01\x02\x04"), NONE,
+         "ssssii", 6, BAD},
+        {"blocks of two", GRAPH(SCALED "\x01\x03\x04\x02\x04"), NONE, ZEROS_10 "ssss", 14, GOOD},
+        {"blocks of one", GRAPH(SCALED "\x01\x03\x04\x01\x04"), NONE, ZEROS_10 "ssssssss", 18, BAD},
+        {"one block", GRAPH(SCALED "\x01\x03\x04\x03\x04"), NONE, ZEROS_10, 10, BAD},
+        {"a layout past all", GRAPH(SCALED "\x01\x03\x22\x04"), NONE, ZEROS_10, 10, BAD},
     };
     (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);

@@ -80,7 +80,7 @@ for word in gaps patterns "dense grid plain code planes" "grid codebooks code ra
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
     "codebooks code adaptive trellis" "sparse grid plain code adaptive sliced" \
     "dense grid codebook code classes" "sparse grid codebook code classes" "dense grid codebooks code classes" \
-    "dense grid codebook code classes trellis"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
+    "dense grid codebook code classes trellis" "dense grid scaled code plain"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 
 # takes PROGRAM FILE: 0 taken, 1 refused; anything else ends the test
 takes() {
@@ -93,7 +93,7 @@ takes() {
 }
 seed=1
 while [ $seed -le 200 ]; do
-    for f in small.pith steps.pith trellis.pith alike.pith classes.pith planes.pith rans_compact.pith wiring.pith bodies.pith integers.pith; do
+    for f in small.pith steps.pith trellis.pith alike.pith classes.pith planes.pith rans_compact.pith wiring.pith bodies.pith integers.pith scaled.pith; do
         "$work/flip_bits" $f $seed damaged || exit 1
         takes "$spec" damaged && complain "$f, flip_bits seed $seed: taken by spec_decode"
         takes "$work/dump_model" damaged && complain "$f, flip_bits seed $seed: taken by the library"

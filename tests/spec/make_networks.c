@@ -282,8 +282,8 @@ static void add_tensors(int chained, const struct recipe *r, uint32_t n, uint64_
     }
 }
 
-static const struct pith_pack_opts full = {sizeof full, false, true, true};
-static const struct pith_pack_opts compact = {sizeof compact, true, false, false};
+static const struct pith_pack_opts full = {sizeof full, false, false, true, false};
+static const struct pith_pack_opts compact = {sizeof compact, true, false, false, false};
 
 /* One file for each support, grid and code that a tensor may have, under either header. */
 static void every_coding(void)
@@ -703,6 +703,50 @@ static void integers(void)
     finish("integers", &full);
 }
 
+/* Integers with scales, for each type: one scale, one for each place of an axis, one a block; with
+ * zero points or without. */
+static void scaled(const char *name, const struct pith_pack_opts *opts)
+{
+    static const struct pith_integers layout[] = {{.n = 1, .axis = 0},
+                                                  {.n = 20, .axis = 1},
+                                                  {.n = 6, .axis = 0},
+                                                  {.n = 6 * 3 * 5, .axis = 1, .block = 8}};
+    const uint32_t dim[] = {6, 20, 5};
+    start(13, 64, 1);
+    model->outputs[model->n_outputs++] = new_input("x", PITH_F32, 0, NULL);
+    for (uint32_t i = 0; i < 16; i++) {
+        struct pith_integers *g = room(1, sizeof *g);
+        struct pith_const *c = room(1, sizeof *c);
+        const uint32_t type = PITH_I8 + i % 4, bits = i % 4 < 2 ? 8 : 16;
+        const int32_t lowest = i % 2 == 0 ? -(1 << (bits - 1)) : 0;
+        char tensor[16];
+        *g = layout[i / 4];
+        g->type = (enum pith_type)type;
+        g->scale = room(g->n, sizeof *g->scale);
+        g->zero = room(g->n, sizeof *g->zero);
+        for (uint64_t k = 0; k < g->n; k++) {
+            g->scale[k] = 0.001f * (float)(1 + random_below(1000));
+            g->zero[k] = i % 3 == 0 ? 0 : lowest + (int32_t)random_below(1u << bits);
+        }
+        c->count = (uint64_t)dim[0] * dim[1] * dim[2];
+        float *data = c->data = room(c->count, sizeof *data);
+        for (uint32_t e = 0; e < c->count; e++) {
+            const uint32_t at[] = {e / 100, e / 5 % 20, e % 5};
+            uint32_t k = g->n == 1       ? 0
+                         : g->block == 0 ? at[g->axis]
+                                         : (at[0] * 3 + at[1] / 8) * 5 + at[2];
+            data[e] =
+                (float)(lowest + (int32_t)random_below(1u << bits) - g->zero[k]) * g->scale[k];
+        }
+        c->integers = g;
+        snprintf(tensor, sizeof tensor, "q%u", i);
+        uint32_t v = new_value(tensor, PITH_F32, 3, dim);
+        model->values[v].constant = c;
+        model->outputs[model->n_outputs++] = v;
+    }
+    finish(name, opts);
+}
+
 /* No node at all: inputs and a tensor are the outputs. */
 static void no_nodes(void)
 {
@@ -717,8 +761,8 @@ static void no_nodes(void)
 
 int main(int argc, char **argv)
 {
-    static const struct pith_pack_opts keep = {sizeof keep, true, true, false};
-    static const struct pith_pack_opts no_names = {sizeof no_names, false, true, false};
+    static const struct pith_pack_opts keep = {sizeof keep, true, true, false, false};
+    static const struct pith_pack_opts bare = {sizeof bare, false, false, true, true};
     need(argc == 2, "usage: make_networks FOLDER");
     folder = argv[1];
     every_coding();
@@ -735,11 +779,13 @@ int main(int argc, char **argv)
     element_types("types_compact", &compact);
     wiring("wiring", 0, &full);
     wiring("wiring_batch", 1, &full);
-    wiring("wiring_no_names", 1, &no_names);
+    wiring("wiring_bare", 1, &bare);
     wiring("wiring_compact", 1, &compact);
     wiring("wiring_compact_keep", 0, &keep);
     bodies();
     no_nodes();
     integers();
+    scaled("scaled", NULL);
+    scaled("scaled_full", &full);
     return 0;
 }

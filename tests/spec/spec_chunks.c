@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char full_tag[N_CHUNKS][5] = {"DATA", "GRPH", "HUFF", "hist", "meta", "name", "stat"};
-static const uint8_t compact_tag[N_CHUNKS] = {0x7F, 0x01, 0x02, 0x41, 0x42, 0, 0x43};
+static const uint8_t compact_tag[N_CHUNKS] = {0x7F, 0x01, 0x02, 0x41, 0x42, 0x44, 0x43};
 
 bool compact;
 struct span chunk[N_CHUNKS];
@@ -113,7 +113,7 @@ static void read_compact_header(void)
     } while (tags[n++] != 0x7F);
     for (int i = 0; i < n; i++) {
         int which = 0;
-        while (which < N_CHUNKS && (compact_tag[which] != tags[i] || which == NAME)) {
+        while (which < N_CHUNKS && compact_tag[which] != tags[i]) {
             which++;
         }
         struct span part = cut(&s, which == DATA ? left(&s) : lengths[i]);

@@ -252,6 +252,42 @@ static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, 
     read_streams(s, t, data);
 }
 
+/* F5, scale prefix: it has been read. */
+static void read_scaled(struct span *s, struct tensor *t, const struct tensor *before,
+                        struct span *data)
+{
+    uint64_t at = s->at;
+    uint32_t head = u8(s);
+    unsupported_unless(t->type >= 5 && t->type <= 8 && head < 8, at, "scales of plain integers");
+    t->integers = t->type;
+    t->type = 1;
+    read_shape(s, t, before, head & 7);
+    t->nnz = t->count;
+    t->n_groups = 1;
+    at = s->at;
+    uint64_t layout = varint_in(s, 0, 33, "a layout of scales"), n = 1;
+    uint32_t place = (uint32_t)(layout / 2);
+    if (place > 0) {
+        t->axis = (place - 1) / 2;
+        must(t->axis < t->rank, at, "scales along an axis of the tensor");
+        n = t->dim[t->axis];
+        if ((place - 1) % 2 == 1) {
+            t->block = varint_in(s, 2, MAX_DIM, "a block is 2..2^31-1");
+            n = t->count / n * ((n + t->block - 1) / t->block);
+        }
+        must(n > 1, at, "one scale is written as one");
+    }
+    uint32_t each = type_bytes[t->integers];
+    t->scales = cut(data, 4 * n);
+    t->zero_points = cut(data, layout % 2 == 1 ? n * each : 0);
+    bool any = layout % 2 == 0;
+    for (uint64_t i = t->zero_points.at; i < t->zero_points.end; i++) {
+        any = any || file[i] != 0;
+    }
+    must(any, t->zero_points.at, "zero points that all are 0 must be left out");
+    t->elements = cut(data, t->count * each);
+}
+
 /* t: number `i` of n. */
 void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
                  uint32_t *last_centroids)
@@ -266,6 +302,11 @@ void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struc
         t->trellis = u8(s) == 0x7D ? 8 : 16;
     }
     uint64_t at = s->at;
+    if (t->trellis == 0 && left(s) > 0 && file[at] == 0x7F) {
+        s->at++;
+        read_scaled(s, t, i > 0 ? t - 1 : NULL, data);
+        return;
+    }
     read_head(s, t, i, n, data, last_centroids);
     must(t->trellis == 0 || ((t->adaptive || t->classes) && t->grid != 0), at,
          "levels of a trellis are adaptive or by classes, with a codebook");

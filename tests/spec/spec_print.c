@@ -44,9 +44,10 @@ void print_tensor(uint64_t number, const struct tensor *t)
            t->nnz, floats ? t->n_centroids : 0, floats ? t->n_groups : 1,
            fnv1a(value, t->count * type_bytes[t->type]));
     printf(" support %s grid %s code %s", support[t->support],
-           t->grid == 0  ? "plain"
-           : t->grid < 3 ? "codebook"
-                         : "codebooks",
+           t->integers != 0 ? "scaled"
+           : t->grid == 0   ? "plain"
+           : t->grid < 3    ? "codebook"
+                            : "codebooks",
            t->adaptive          ? adaptive_kind(t)
            : t->planes          ? "planes"
            : t->rans            ? "rans"

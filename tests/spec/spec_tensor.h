@@ -17,6 +17,10 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
+    struct span scales, zero_points;
+    uint32_t integers; /* their type, of a tensor of integers with scales; 0: another tensor */
+    uint32_t axis;
+    uint64_t block; /* 0: a scale for each place of the axis */
     bool adaptive, planes, rans, classes, sliced;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;

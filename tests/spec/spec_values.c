@@ -65,6 +65,46 @@ static void read_planes(const struct tensor *t, uint8_t *value)
     free(word);
 }
 
+/* F5, scale prefix */
+static int32_t integer(struct span s, uint32_t type, uint64_t i)
+{
+    uint32_t each = type_bytes[type];
+    uint32_t u = file[s.at + i * each];
+    if (each == 2) {
+        u += (uint32_t)file[s.at + i * 2 + 1] << 8;
+    }
+    bool negative = (type == 5 && u > 127) || (type == 7 && u > 32767);
+    return (int32_t)u - (negative ? (each == 1 ? 256 : 65536) : 0);
+}
+
+static void read_scaled_values(const struct tensor *t, uint8_t *value)
+{
+    uint64_t inner = 1, n_scales = left(&t->scales) / 4;
+    for (uint32_t k = t->axis + 1; k < t->rank; k++) {
+        inner *= t->dim[k];
+    }
+    for (uint64_t i = 0; i < t->count; i++) {
+        uint64_t at = 0;
+        if (n_scales > 1) {
+            uint64_t dim = t->dim[t->axis], k = i / inner % dim;
+            at =
+                t->block == 0
+                    ? k
+                    : (i / inner / dim * ((dim + t->block - 1) / t->block) + k / t->block) * inner +
+                          i % inner;
+        }
+        struct span one = t->scales;
+        one.at += 4 * at;
+        uint32_t bits = (uint32_t)fixed(&one, 4);
+        float scale;
+        memcpy(&scale, &bits, 4);
+        int32_t zero = left(&t->zero_points) > 0 ? integer(t->zero_points, t->integers, at) : 0;
+        float x = (float)(integer(t->elements, t->integers, i) - zero) * scale;
+        memcpy(&bits, &x, 4);
+        write_value(t, value, i, bits);
+    }
+}
+
 /* The effective values: what an element is, where it is stored; zero elsewhere. */
 uint8_t *read_values(const struct tensor *t)
 {
@@ -80,6 +120,10 @@ uint8_t *read_values(const struct tensor *t)
     }
     if (t->planes) {
         read_planes(t, value);
+        return value;
+    }
+    if (t->integers != 0) {
+        read_scaled_values(t, value);
         return value;
     }
     uint8_t *mask = read_mask(t);
