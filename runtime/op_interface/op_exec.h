@@ -98,6 +98,7 @@ enum prep_form {
     PREP_WIDE_STRIPS = 11, /* product_f32.c */
     PREP_QUADS = 13,       /* quad_form.h */
     PREP_WINOGRAD = 14,    /* conv_winograd.c; detail: groups */
+    PREP_CONV_PHASES = 15, /* conv_phases.c; detail: a checksum of what each phase takes */
     PREP_CONV_QUADS = 20   /* and on, by width; detail: taps */
 };
 

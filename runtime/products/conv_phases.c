@@ -16,6 +16,7 @@
 #include "products/conv_run.h"
 #include "core/bytes.h"
 #include "decode/weight_f32.h"
+#include "kernels/crc32c.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_range.h"
 
@@ -174,12 +175,24 @@ static uint64_t bytes_of(uint64_t floats)
     return (floats * sizeof(float) + 63) & ~(uint64_t)63;
 }
 
+/* Which taps the phase takes and the form they get, added to a checksum. */
+static uint32_t add_form(const struct op_args *args, const struct phase *p, uint32_t sum)
+{
+    for (uint32_t i = 0; i < axes_of(args); i++) {
+        const uint32_t taps[] = {p->axis[i].first, p->axis[i].taps, p->axis[i].step};
+        sum = pith_crc32c(sum, taps, sizeof taps);
+    }
+    return pith_crc32c(sum, &p->need.prep_form, sizeof p->need.prep_form);
+}
+
 /* A phase's weight and outputs are parts of the operator's, so their bytes can be counted. */
 enum pith_status pith_conv_phases_need(const struct op_args *args, const struct op_env *env,
                                        struct op_need *need)
 {
     const uint32_t across = stride_of(args, axes_of(args) - 1);
     uint64_t own = 0, planes = 0, weight = 0, prepare = 0;
+    uint32_t form = 0;
+    bool shared = true;
     for (uint32_t i = 0; i < phases_of(args); i++) {
         struct phase p;
         const enum pith_status st = set_phase(args, env, i, &p);
@@ -188,12 +201,14 @@ enum pith_status pith_conv_phases_need(const struct op_args *args, const struct 
         if (p.empty)
             continue;
         need->prep_bytes += kept_bytes(&p);
+        form = add_form(args, &p, form);
+        shared = shared && (p.need.prep_form != PREP_OWN || p.need.prep_bytes == 0);
         own = p.need.scratch_bytes > own ? p.need.scratch_bytes : own;
         planes = plane_bytes(args, &p) > planes ? plane_bytes(args, &p) : planes;
         weight = bytes_of(p.w_floats) > weight ? bytes_of(p.w_floats) : weight;
         prepare = p.need.prep_scratch_bytes > prepare ? p.need.prep_scratch_bytes : prepare;
     }
-    need->prep_form = PREP_OWN;
+    need->prep_form = shared ? prep_form(PREP_CONV_PHASES, form) : PREP_OWN;
     if (!mul_ok(planes, across, &need->scratch_bytes) ||
         !add_ok(need->scratch_bytes, own, &need->scratch_bytes))
         return PITH_ERR_LIMIT;
