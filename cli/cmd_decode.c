@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith decode: back to a plain .pith, or to ONNX with the effective weights. */
+#include <stdio.h>
 #include <string.h>
 #include "cli/common/cli.h"
 #include "pith_pack.h"
@@ -45,9 +46,22 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
     return EXIT_DONE;
 }
 
+/* ONNX needs nodes that compute with shapes where sizes are open. */
+static void warn_of_sizes(const struct pith_model *m)
+{
+    char text[256] = "";
+    for (uint32_t i = 0, at = 0; i < m->n_sizes && at < sizeof text; i++)
+        at += (uint32_t)snprintf(text + at, sizeof text - at, "%s%s=%u", i ? ", " : "",
+                                 m->sizes[i].name, m->sizes[i].value);
+    if (m->n_sizes)
+        cli_warn("the ONNX file has fixed sizes (%s; --size gives others)", text);
+}
+
 static enum cli_exit decode(const char *form, struct pith_model *m, struct pith_buffer *file)
 {
     struct pith_error err = {0};
+    if (strcmp(form, "onnx") == 0)
+        warn_of_sizes(m);
     if (strcmp(form, "onnx") == 0)
         return pith_model_write_onnx(m, file, &err) ? cli_fail(&err) : EXIT_DONE;
     for (uint32_t i = 0; i < m->n_values; i++)

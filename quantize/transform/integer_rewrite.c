@@ -517,8 +517,11 @@ static void copy_node(struct writer *w, const struct pith_node *node, bool whole
         out[k] = whole ? new_whole(w, node->out[k]) : node->out[k];
     struct pith_node *copy =
         in && out ? add_node(w, node->name, node->op, node->n_in, in, node->n_out, out) : NULL;
-    if (copy)
+    if (copy) {
         copy->attr = node->attr;
+        copy->sized = node->sized;
+        copy->n_sized = node->n_sized;
+    }
     w->out_of_memory |= !copy;
     free(in);
     free(out);

@@ -112,8 +112,11 @@ void pith_list_copy(struct node_list *l, const struct pith_node *node)
 {
     struct pith_node *copy =
         pith_list_node(l, node->name, node->op, node->n_in, node->in, node->n_out, node->out);
-    if (copy)
+    if (copy) {
         copy->attr = node->attr;
+        copy->sized = node->sized;
+        copy->n_sized = node->n_sized;
+    }
 }
 
 enum pith_status pith_node_list_end(struct node_list *l, struct pith_error *err)

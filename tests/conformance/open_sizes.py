@@ -264,6 +264,26 @@ def check(make, seed, work):
     return bad
 
 
+def stages(seed, work):
+    """What stages make of data of one length runs at another."""
+    model, _, _ = encoder(seed)
+    rng = np.random.default_rng(seed + 2)
+    onnx.save(model, f"{work}/net.onnx")
+    np.savez(f"{work}/data.npz", ids=rng.integers(0, 50, (64, 20)), mask=np.ones((64, 20), np.int64))
+    feed = {"ids": rng.integers(0, 50, (2, 33)), "mask": np.ones((2, 33), np.int64)}
+    wanted, bad = ort.InferenceSession(f"{work}/net.onnx").run(None, feed)[0], []
+    data = ("-d", f"{work}/data.npz")
+    for words in (("quantize", *data), ("compress", *data, "--max-drop", "1%"), ("prune", "--sparsity", "10%"),
+                  ("calibrate", *data), ("encode",), ("cluster", "--bits", "8")):
+        r = run(words[0], f"{work}/net.onnx", *words[1:], "-q", "-f", "-o", f"{work}/made.pith")
+        got = outputs_of(f"{work}/made.pith", feed, work, ["y"]) if r.returncode == 0 else r.stderr
+        if isinstance(got, str):
+            bad.append(f"{words[0]}: {got}")
+        elif not np.square(got[0] - wanted).mean() < 0.02 * np.square(wanted).mean():
+            bad.append(f"{words[0]}: other outputs at another length")
+    return bad
+
+
 def main():
     failed = False
     seed = int(os.environ.get("SEED", "1"))
@@ -272,6 +292,9 @@ def main():
             for line in check(make, seed, work):
                 print(f"{make.__name__}: {line}")
                 failed = True
+        for line in stages(seed, work):
+            print(f"stages: {line}")
+            failed = True
     sys.exit(failed)
 
 
