@@ -3,7 +3,7 @@
 # A result that misses its goal never lies under the requested name: it goes to NAME.best.pith, what
 # was there stays, standard output gets nothing, and --json names the file there is.
 . "$(dirname "$0")/sandbox.inc"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" && mv photos.onnx net.onnx || exit 1
 miss="pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 95% --bits 1 --max-drop 1%"
 
 expect 1 $miss -o net.pith

@@ -4,7 +4,7 @@
 # --resume ends in the bytes of an undisturbed one, whatever the threads. A checkpoint of
 # another search, a damaged one and a full disk are reported; -n looks for nothing and leaves nothing.
 . "$(dirname "$0")/sandbox.inc"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" && mv photos.onnx net.onnx || exit 1
 seed=${PITH_TEST_SEED:-$(date +%s)}
 search="pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 2%"
 

@@ -3,7 +3,7 @@
 # A goal with a pattern, or with few levels: the file that is found keeps it in each layer that prune
 # would take, option and recipe make the same bytes, and what does not fit is refused.
 . "$(dirname "$0")/sandbox.inc"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" && mv photos.onnx net.onnx || exit 1
 data="-d val.tar --range 0:20 --preprocess imagenet"
 search="pith compress net.onnx $data -T 1 --max-drop 20% -q -f"
 

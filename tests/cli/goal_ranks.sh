@@ -8,7 +8,7 @@ command -v mpirun >/dev/null || { echo "no mpirun"; exit 77; }
 [ -e "$PITH_O/pith-mpi.so" ] || { echo "pith-mpi.so is not built"; exit 77; }
 . "$(dirname "$0")/sandbox.inc"
 export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" # OpenMPI keeps what it has until the end
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" && mv photos.onnx net.onnx || exit 1
 ranks() {
     count=$1
     shift

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Pictures fed to a network that stores no preprocessing are warned of; what makes it store some.
 . "$(dirname "$0")/sandbox.inc"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" && mv photos.onnx net.onnx || exit 1
 warned() { # yes|no
     n=$(grep -c 'warning: the model stores no preprocessing' .err)
     [ "$n" -eq "$([ "$1" = yes ] && echo 1 || echo 0)" ] || complain "$1: $n warnings: $(cat .err)"

@@ -5,7 +5,7 @@
 # of one order (pith_opts.ordered). Stages without samples: same_bytes.sh. What trains is alike for
 # every number of threads, not on every instruction set (docs/arithmetic.md).
 . "$(dirname "$0")/sandbox.inc"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_own_inputs.py" || exit 1
 [ -x "$PITH_O/samples/make_digits" ] || { echo "samples/make_digits is missing"; exit 1; }
 "$PITH_O/samples/make_digits" digits 256 64 >/dev/null || exit 1
 images=digits/train-images-idx3-ubyte

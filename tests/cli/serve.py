@@ -32,6 +32,9 @@ def check(holds, what):
         failed = True
 
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process started with & has it ignored, and its children too
+
+
 @contextlib.contextmanager
 def serving(*words, stop=signal.SIGTERM):
     process = subprocess.Popen(['pith', 'serve', '--port', '0', '-q', '-T', '2', *words], stdout=subprocess.PIPE,
@@ -42,7 +45,7 @@ def serving(*words, stop=signal.SIGTERM):
         yield url.removeprefix('http://'), process
     finally:
         process.send_signal(stop)
-        _, errors = process.communicate()
+        _, errors = process.communicate(timeout=120)
         check(process.returncode == 0, f'{words}: exit {process.returncode}: {errors}')
         check(not errors, f'{words}: {errors}')
 
