@@ -448,11 +448,12 @@ static enum pith_status open_any(const char *path, struct goal_checkpoint *c,
     return status;
 }
 
-/* Without the last four bytes: those of a compact file are the checksum of all before, and the sum
- * of a text and its sum is the same for every text. */
-static uint32_t result_sum(const void *data, size_t bytes)
+/* The last four bytes first: those of a compact file are the checksum of all before, and the sum of
+ * a text with its sum behind it is the same for every text. */
+static uint32_t result_sum(const uint8_t *data, size_t bytes)
 {
-    return pith_crc32c(0, data, bytes > sizeof(uint32_t) ? bytes - sizeof(uint32_t) : bytes);
+    const size_t end = bytes > sizeof(uint32_t) ? sizeof(uint32_t) : 0;
+    return pith_crc32c(pith_crc32c(0, data + bytes - end, end), data, bytes - end);
 }
 
 enum pith_status pith_goal_compress_finish(const char *path, const struct pith_buffer *result,
