@@ -163,22 +163,6 @@ enum pith_status pith_model_write_sizes(const struct pith_model *m, char **text,
     return PITH_OK;
 }
 
-static bool read_size(struct pith_model *m, const char *line, size_t n, struct size_names *names)
-{
-    struct pith_size *s = &m->sizes[m->n_sizes];
-    char name[SIZE_NAME_BYTES];
-    int used = 0;
-    if (m->n_sizes == SIZE_NAMES ||
-        sscanf(line, "size %63s %" SCNu32 " %" SCNu32 "%n", name, &s->value, &s->max, &used) != 3 ||
-        (size_t)used != n || s->value == 0 || s->value > s->max || s->max > INT32_MAX ||
-        pith_size_name(names, name, strlen(name)) != UINT32_MAX ||
-        pith_size_add_name(names, name, strlen(name)) == UINT32_MAX)
-        return false;
-    s->name = pith_model_strdup(m, name);
-    m->n_sizes++;
-    return s->name != NULL;
-}
-
 static bool add_sized(struct pith_model *m, struct pith_sized **list, uint32_t *n, uint32_t slot,
                       const char *formula, size_t bytes)
 {
@@ -198,15 +182,8 @@ static bool add_sized(struct pith_model *m, struct pith_sized **list, uint32_t *
     return true;
 }
 
-/* "most 512 P + S" */
-static bool read_limit(struct pith_model *m, const char *line, size_t n, struct size_names *names)
+static bool add_limit(struct pith_model *m, uint32_t most, const char *formula)
 {
-    uint32_t most;
-    int used = 0;
-    struct size_expression e;
-    if (sscanf(line, "most %" SCNu32 " %n", &most, &used) != 1 || used == 0 || (size_t)used >= n ||
-        !pith_size_parse(line + used, n - (size_t)used, names, false, &e))
-        return false;
     if ((m->n_limits & (m->n_limits - 1)) == 0) { /* room at powers of two */
         struct pith_size_limit *grown =
             pith_model_alloc(m, m->n_limits ? 2 * (uint64_t)m->n_limits : 1, sizeof *grown);
@@ -216,29 +193,31 @@ static bool read_limit(struct pith_model *m, const char *line, size_t n, struct 
             memcpy(grown, m->limits, m->n_limits * sizeof *grown);
         m->limits = grown;
     }
-    m->limits[m->n_limits].most = most;
-    m->limits[m->n_limits].formula = pith_model_strdup(m, line + used);
+    m->limits[m->n_limits] = (struct pith_size_limit){most, pith_model_strdup(m, formula)};
     return m->limits[m->n_limits++].formula != NULL;
 }
 
-/* "dim 0 1 S", "attr 12 3 P + S". */
-static bool read_number(struct pith_model *m, const char *line, size_t n, struct size_names *names)
+/* line: ends in NUL. */
+static bool read_line(struct pith_model *m, const char *line, size_t n, struct size_names *names)
 {
-    uint32_t a, b;
-    int used = 0;
-    struct size_expression e;
-    bool input = sscanf(line, "dim %" SCNu32 " %" SCNu32 " %n", &a, &b, &used) == 2 && used > 0;
-    if (!input &&
-        (sscanf(line, "attr %" SCNu32 " %" SCNu32 " %n", &a, &b, &used) != 2 || used == 0))
+    struct size_line l;
+    if (!pith_size_line(line, n, names, &l))
         return false;
-    if ((size_t)used >= n || !pith_size_parse(line + used, n - (size_t)used, names, false, &e))
-        return false;
-    if (input)
-        return a < m->n_inputs && b < m->values[m->inputs[a]].rank &&
-               add_sized(m, &m->sized, &m->n_sized, a * PITH_MAX_RANK + b, line + used,
-                         n - (size_t)used);
-    return a < m->n_nodes && b < pith_op_get(m->nodes[a].op)->n_slots &&
-           add_sized(m, &m->nodes[a].sized, &m->nodes[a].n_sized, b, line + used, n - (size_t)used);
+    switch (l.kind) {
+    case SIZE_LINE_SIZE:
+        m->sizes[l.name] = (struct pith_size){pith_model_strdup(m, names->name[l.name]), l.a, l.b};
+        m->n_sizes = names->n;
+        return m->sizes[l.name].name != NULL;
+    case SIZE_LINE_MOST:
+        return add_limit(m, l.a, l.formula);
+    case SIZE_LINE_DIM:
+        return l.a < m->n_inputs && l.b < m->values[m->inputs[l.a]].rank &&
+               add_sized(m, &m->sized, &m->n_sized, l.a * PITH_MAX_RANK + l.b, l.formula, l.bytes);
+    case SIZE_LINE_ATTR:
+        break;
+    }
+    return l.a < m->n_nodes && l.b < pith_op_get(m->nodes[l.a].op)->n_slots &&
+           add_sized(m, &m->nodes[l.a].sized, &m->nodes[l.a].n_sized, l.b, l.formula, l.bytes);
 }
 
 enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
@@ -256,10 +235,7 @@ enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
         n = strcspn(text, "\n");
         memcpy(line, text, n);
         line[n] = 0;
-        bool size = strncmp(line, "size ", 5) == 0, most = strncmp(line, "most ", 5) == 0;
-        if (n >= LINE_BYTES || !(size   ? read_size(m, line, n, &names)
-                                 : most ? read_limit(m, line, n, &names)
-                                        : read_number(m, line, n, &names)))
+        if (n >= LINE_BYTES || !read_line(m, line, n, &names))
             st = pith_error_fill(err, PITH_ERR_CORRUPT, "the file's open sizes are broken: '%.60s'",
                                  line);
     }

@@ -2,8 +2,11 @@
 /* size_expression.c - parsed by hand: sums of products, and one division at the end. */
 #include "host/size_expression.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "pith_types.h"
 
 struct cursor {
     const char *p, *end;
@@ -188,4 +191,41 @@ uint32_t pith_size_solve(const struct size_expression *e, uint32_t wanted, uint3
         return UINT32_MAX;
     *value = (uint32_t)(rest / times);
     return name;
+}
+
+static bool read_size(const char *head, size_t n, struct size_names *names, struct size_line *l)
+{
+    char name[SIZE_NAME_BYTES];
+    int used = 0;
+    if (sscanf(head, "size %63s %" SCNu32 " %" SCNu32 "%n", name, &l->a, &l->b, &used) != 3 ||
+        (size_t)used != n || l->a == 0 || l->a > l->b || l->b > INT32_MAX ||
+        pith_size_name(names, name, strlen(name)) != UINT32_MAX)
+        return false;
+    l->name = pith_size_add_name(names, name, strlen(name));
+    return l->name != UINT32_MAX;
+}
+
+bool pith_size_line(const char *line, size_t n, struct size_names *names, struct size_line *l)
+{
+    char head[128];
+    int used = 0;
+    size_t k = n < sizeof head - 1 ? n : sizeof head - 1;
+    memcpy(head, line, k);
+    head[k] = 0;
+    *l = (struct size_line){.kind = SIZE_LINE_SIZE};
+    if (strncmp(head, "size ", 5) == 0)
+        return read_size(head, n, names, l);
+    if (sscanf(head, "most %" SCNu32 " %n", &l->a, &used) == 1)
+        l->kind = SIZE_LINE_MOST;
+    else if (sscanf(head, "dim %" SCNu32 " %" SCNu32 " %n", &l->a, &l->b, &used) == 2)
+        l->kind = SIZE_LINE_DIM;
+    else if (sscanf(head, "attr %" SCNu32 " %" SCNu32 " %n", &l->a, &l->b, &used) == 2)
+        l->kind = SIZE_LINE_ATTR;
+    if (used <= 0 || (size_t)used >= n || l->a > INT32_MAX || l->b > INT32_MAX ||
+        (l->kind == SIZE_LINE_DIM && l->b >= PITH_MAX_RANK) ||
+        (l->kind != SIZE_LINE_MOST && l->a > INT32_MAX / PITH_MAX_RANK))
+        return false;
+    l->formula = line + used;
+    l->bytes = n - (size_t)used;
+    return pith_size_parse(l->formula, l->bytes, names, false, &l->e);
 }

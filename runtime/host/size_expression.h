@@ -47,4 +47,18 @@ void pith_size_print(const struct size_expression *e, const struct size_names *n
  * has another form, or no value does. */
 uint32_t pith_size_solve(const struct size_expression *e, uint32_t wanted, uint32_t *value);
 
+/* A line of the text that keeps open sizes (sizes.c has its form). */
+enum size_line_kind { SIZE_LINE_SIZE, SIZE_LINE_MOST, SIZE_LINE_DIM, SIZE_LINE_ATTR };
+struct size_line {
+    enum size_line_kind kind;
+    uint32_t a, b; /* SIZE: value and maximum; MOST: a is the number; DIM, ATTR: which number */
+    uint32_t name; /* of SIZE: its number in names */
+    const char *formula; /* of the others: the rest of the line, `bytes` long */
+    size_t bytes;
+    struct size_expression e;
+};
+
+/* line[n] without its end; a SIZE is added to names. false: it is none of these. */
+bool pith_size_line(const char *line, size_t n, struct size_names *names, struct size_line *l);
+
 #endif

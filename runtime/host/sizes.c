@@ -45,7 +45,7 @@ static enum pith_status corrupt(struct pith_error *err, const char *line, size_t
                           (int)(n < 60 ? n : 60), line);
 }
 
-static bool add_number(struct pith_sizes *s, struct pith_change at, const char *text, size_t n)
+static bool add_number(struct pith_sizes *s, struct pith_change at, const struct size_expression *e)
 {
     if (s->n_numbers == s->room) {
         uint32_t room = s->room ? 2 * s->room : 64;
@@ -56,56 +56,43 @@ static bool add_number(struct pith_sizes *s, struct pith_change at, const char *
         s->number = grown;
         s->room = room;
     }
-    struct number *number = &s->number[s->n_numbers];
-    *number = (struct number){.at = at};
-    if (!pith_size_parse(text, n, &s->names, false, &number->e))
-        return false;
-    pith_size_print(&number->e, &s->names, number->text, sizeof number->text);
-    s->n_numbers++;
+    struct number *number = &s->number[s->n_numbers++];
+    *number = (struct number){.at = at, .e = *e};
+    pith_size_print(e, &s->names, number->text, sizeof number->text);
     return true;
 }
 
-static bool add_limit(struct pith_sizes *s, uint32_t most, const char *text, size_t n)
+static bool add_limit(struct pith_sizes *s, uint32_t most, const struct size_expression *e)
 {
     struct limit *grown =
         s->n_limits < MAX_LIMITS ? realloc(s->limit, (s->n_limits + 1) * sizeof *grown) : NULL;
     if (!grown)
         return false;
     s->limit = grown;
-    s->limit[s->n_limits].most = most;
-    return pith_size_parse(text, n, &s->names, false, &s->limit[s->n_limits++].e);
+    s->limit[s->n_limits++] = (struct limit){most, *e};
+    return true;
 }
 
 /* One line without its end. */
 static bool read_line(struct pith_sizes *s, const char *line, size_t n)
 {
-    char head[128], name[SIZE_NAME_BYTES];
-    uint32_t a, b;
-    int used = 0;
-    size_t k = n < sizeof head - 1 ? n : sizeof head - 1;
-    memcpy(head, line, k);
-    head[k] = 0;
-    if (sscanf(head, "size %63s %" SCNu32 " %" SCNu32 "%n", name, &a, &b, &used) == 3 &&
-        (size_t)used == n) {
-        uint32_t at = pith_size_name(&s->names, name, strlen(name)) == UINT32_MAX
-                          ? pith_size_add_name(&s->names, name, strlen(name))
-                          : UINT32_MAX;
-        if (at == UINT32_MAX || a == 0 || a > b || b > INT32_MAX)
-            return false;
-        s->value[at] = a;
-        s->max[at] = b;
-        return true;
-    }
-    used = 0;
-    if (sscanf(head, "most %" SCNu32 " %n", &a, &used) == 1 && used > 0 && (size_t)used < n)
-        return a <= INT32_MAX && add_limit(s, a, line + used, n - (size_t)used);
-    bool input = sscanf(head, "dim %" SCNu32 " %" SCNu32 " %n", &a, &b, &used) == 2 && used;
-    bool attr = !input && sscanf(head, "attr %" SCNu32 " %" SCNu32 " %n", &a, &b, &used) == 2;
-    if ((!input && !attr) || used <= 0 || (size_t)used > n || (input && b >= PITH_MAX_RANK) ||
-        a > INT32_MAX / PITH_MAX_RANK || b > INT32_MAX)
+    struct size_line l;
+    if (!pith_size_line(line, n, &s->names, &l))
         return false;
-    struct pith_change at = {input ? PITH_CHANGE_INPUT : a, input ? a * PITH_MAX_RANK + b : b, 0};
-    return add_number(s, at, line + used, n - (size_t)used);
+    switch (l.kind) {
+    case SIZE_LINE_SIZE:
+        s->value[l.name] = l.a;
+        s->max[l.name] = l.b;
+        return true;
+    case SIZE_LINE_MOST:
+        return add_limit(s, l.a, &l.e);
+    case SIZE_LINE_DIM:
+        return add_number(s, (struct pith_change){PITH_CHANGE_INPUT, l.a * PITH_MAX_RANK + l.b, 0},
+                          &l.e);
+    case SIZE_LINE_ATTR:
+        break;
+    }
+    return add_number(s, (struct pith_change){l.a, l.b, 0}, &l.e);
 }
 
 static enum pith_status read_text(struct pith_sizes *s, const char *text, size_t n,
