@@ -193,7 +193,7 @@ typedef void winograd_in_fn(float *v, size_t step, size_t n);
 /* Sums of `rows` output channels, n tiles from tile t0 on (tiles in order, `across` to a row of
  * them), into pixels. */
 struct winograd_out_job {
-    const float *m; /* [WINOGRAD_TERMS][step / ldm][ldm], ldm: n up to a multiple of
+    const float *m; /* [WINOGRAD_TERMS], `step` apart: [rows][ldm], ldm: n up to a multiple of
                        DENSE_PANEL_ALIGN at least */
     size_t step, ldm;
     float *y; /* [rows] output planes ldy apart */
@@ -209,8 +209,7 @@ typedef void winograd_out_fn(const struct winograd_out_job *job);
  * for 16 pixels instead of 144, and |y - y_exact| <= 205 (C + 20) 2^-24 P.
  *
  * winograd4_in reads the image x [channels][h, w] and puts the tiles from t0 on, n of them, to v
- * [WINOGRAD4_TERMS][step / ldv][ldv]: element t of channel c and tile t0 + j to v[t * step + c *
- * ldv
+ * [WINOGRAD4_TERMS], `step` apart: element t of channel c and tile t0 + j to v[t * step + c * ldv
  * + j]. Up to a multiple of DENSE_PANEL_ALIGN, what lies behind a row's n tiles is overwritten.
  * winograd4_out takes sums as winograd_out does. */
 #define WINOGRAD4_TERMS 36u

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_winograd.c - 3x3 convolutions of stride 1 by Winograd's F(2x2, 3x3) and F(4x4, 3x3)
  * (kernel_dense.h). A block of tiles is put together and transformed; then each `pass` of
- * output channels is `terms` products, whose sums become pixels while they are in cache.
+ * output channels is `terms` products, whose sums become pixels while they are in cache. A panel
+ * that does not stay in cache is read once: a term's product is of all output channels.
  *
  *     prep    = weights [ceil(O/mr)][terms][C][mr]
  *     scratch = for each lane a panel [terms][C][ldb], sums [terms][pass][ldb]
+ *
+ * Those of F(4x4, 3x3) lie a line further apart: powers of two would all be in one set of a cache.
  *
  * Few blocks are cut by output channels, too, as the tiles of conv_tiles.c are. */
 #include "products/conv_kernel.h"
@@ -14,12 +17,14 @@
 #define CACHED_WEIGHTS (1u << 18)
 #define MIN_TILES 16u
 #define MIN_TILES_BEYOND 32u
+#define MOST_FLOATS (1u << 23) /* of a lane */
 
 struct winograd_form {
     uint32_t side, out; /* of what is under a tile; of its pixels */
     uint32_t terms;     /* side * side */
     uint32_t pass; /* output channels at a time: read tiles that often, keep their sums in cache */
-    uint32_t panel_floats; /* at most: half a second-level cache of 2 MiB */
+    uint32_t gap;  /* floats from one term's to the next; im2col leaves none */
+    uint32_t panel_floats; /* in cache, at most: half a second-level cache of 2 MiB */
     uint32_t in,
         pixels; /* the transforms and the ends of `terms` products, in products of a tile */
     const char *kernel;
@@ -31,6 +36,7 @@ static const struct winograd_form two = {
     2,
     WINOGRAD_TERMS,
     32,
+    0,
     1u << 18,
     256,
     160,
@@ -47,6 +53,7 @@ static const struct winograd_form two = {
 static const struct winograd_form four = {6,
                                           4,
                                           WINOGRAD4_TERMS,
+                                          16,
                                           16,
                                           5u << 16,
                                           300,
@@ -89,16 +96,28 @@ static struct cut cut_of(const struct winograd_form *f, const struct conv *v,
     return cut;
 }
 
+/* From one term to the next, of so many channels. */
+static size_t term_floats(const struct winograd_form *f, size_t channels, const struct cut *cut)
+{
+    return channels * cut->ldb + f->gap;
+}
+
 static size_t panel_floats(const struct winograd_form *f, const struct conv *v,
                            const struct cut *cut)
 {
-    return (size_t)f->terms * v->g.c * cut->ldb;
+    return f->terms * term_floats(f, v->g.c, cut);
 }
 
-static size_t sums_floats(const struct conv *v)
+/* Output channels of a pass. */
+static uint32_t pass_of(const struct winograd_form *f, const struct conv *v, const struct cut *cut)
 {
-    const struct winograd_form *f = form_of(v);
-    return (size_t)f->terms * f->pass * v->way.cut.ldb;
+    return panel_floats(f, v, cut) > f->panel_floats ? v->g.o : f->pass;
+}
+
+static size_t lane_floats(const struct winograd_form *f, const struct conv *v,
+                          const struct cut *cut)
+{
+    return panel_floats(f, v, cut) + f->terms * term_floats(f, pass_of(f, v, cut), cut);
 }
 
 static bool supports(const struct winograd_form *f, const struct op_args *args,
@@ -109,10 +128,10 @@ static bool supports(const struct winograd_form *f, const struct op_args *args,
     const struct dense_kernels *d = &env->kernels->dense;
     if (!d->winograd_in || !args->weight || v->more || v->groups != 1 || g->kh != 3 || g->kw != 3 ||
         g->stride_h != 1 || g->stride_w != 1 || g->dil_h != 1 || g->dil_w != 1 ||
-        !pith_conv_is_small(v) || g->c > f->panel_floats)
+        !pith_conv_is_small(v) || g->c > MOST_FLOATS || g->o > MOST_FLOATS)
         return false;
     const struct cut cut = cut_of(f, v, env);
-    return panel_floats(f, v, &cut) <= f->panel_floats;
+    return lane_floats(f, v, &cut) <= MOST_FLOATS;
 }
 
 static bool winograd_supports(const struct op_args *args, const struct op_env *env)
@@ -162,8 +181,7 @@ static enum pith_status winograd_workspace(const struct op_args *args, const str
     struct cut *cut = &v->way.cut;
     *cut = cut_of(f, v, env);
     need->kernel = f->kernel;
-    need->scratch_bytes = pith_op_lanes(env, cut->chunks) *
-                          (sums_floats(v) + panel_floats(f, v, cut)) * sizeof(float);
+    need->scratch_bytes = pith_op_lanes(env, cut->chunks) * lane_floats(f, v, cut) * sizeof(float);
     need->prep_form = prep_form(PREP_WINOGRAD, f->out);
     uint64_t rows = ((uint64_t)v->g.o + mr - 1) / mr * mr;
     if (!mul_ok(rows, (uint64_t)v->g.c * f->terms * sizeof(float), &need->prep_bytes))
@@ -230,7 +248,7 @@ static void block_fill2(const struct conv_run *r, const struct block *b, float *
 {
     const struct conv *v = r->v;
     const struct conv_geom g = tiled(&two, &v->g);
-    const size_t step = (size_t)g.c * v->way.cut.ldb;
+    const size_t step = term_floats(&two, g.c, &v->way.cut);
     struct im2col_f32_job cols = {.g = &g,
                                   .x = r->x + b->image * r->x_group,
                                   .b = panel,
@@ -253,7 +271,7 @@ static void block_fill(const struct conv_run *r, uint64_t unit, float *panel)
     }
     const struct winograd4_in_job in = {.x = r->x + b.image * r->x_group,
                                         .v = panel,
-                                        .step = (size_t)g->c * v->way.cut.ldb,
+                                        .step = term_floats(&four, g->c, &v->way.cut),
                                         .ldv = v->way.cut.ldb,
                                         .channels = (uint32_t)g->c,
                                         .h = (uint32_t)g->h,
@@ -272,11 +290,11 @@ static void block_multiply(const struct conv_run *r, uint64_t unit, const float 
 {
     const struct conv *v = r->v;
     const struct winograd_form *f = form_of(v);
-    const uint32_t mr = r->d->mr;
-    const size_t ldb = v->way.cut.ldb, c = v->g.c;
+    const uint32_t mr = r->d->mr, pass = pass_of(f, v, &v->way.cut);
+    const size_t ldb = v->way.cut.ldb, c = v->g.c, step = term_floats(f, pass, &v->way.cut);
     const struct block b = block_of(v, unit);
     struct winograd_out_job out = {.m = sums,
-                                   .step = f->pass * ldb,
+                                   .step = step,
                                    .ldm = ldb,
                                    .ldy = v->pixels,
                                    .t0 = b.t0,
@@ -285,19 +303,19 @@ static void block_multiply(const struct conv_run *r, uint64_t unit, const float 
                                    .oh = v->g.oh,
                                    .ow = v->g.ow,
                                    .act = r->act};
-    for (uint32_t o = o0; o < o1; o += f->pass) {
+    for (uint32_t o = o0; o < o1; o += pass) {
         const size_t at = b.image * r->y_group + o * v->pixels;
         struct gemm_f32_job job = {.a_step = f->terms * c * mr,
                                    .ldb = ldb,
                                    .ldc = ldb,
-                                   .m = o1 - o < f->pass ? o1 - o : f->pass,
+                                   .m = o1 - o < pass ? o1 - o : pass,
                                    .n = b.n,
                                    .k = (uint32_t)c,
                                    .finish = true};
         for (uint32_t t = 0; t < f->terms; t++) {
             job.a = r->w + ((size_t)o * f->terms + t * mr) * c;
-            job.b = panel + t * c * ldb;
-            job.c = sums + (size_t)t * f->pass * ldb;
+            job.b = panel + t * term_floats(f, c, &v->way.cut);
+            job.c = sums + t * step;
             r->d->gemm_f32(&job);
         }
         out.rows = job.m;
@@ -311,8 +329,10 @@ static void block_multiply(const struct conv_run *r, uint64_t unit, const float 
 static void blocks_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
-    const size_t floats = panel_floats(form_of(r->v), r->v, &r->v->way.cut);
-    float *panel = r->panels + lane * (floats + sums_floats(r->v)), *sums = panel + floats;
+    const struct winograd_form *f = form_of(r->v);
+    const struct cut *cut = &r->v->way.cut;
+    float *panel = r->panels + lane * lane_floats(f, r->v, cut);
+    float *sums = panel + panel_floats(f, r->v, cut);
     struct conv_piece p = pith_conv_piece(r, i, pith_conv_part(r, i));
     for (; p.at < p.next; p = pith_conv_piece(r, i, p.next)) {
         block_fill(r, p.tile, panel);
