@@ -263,9 +263,9 @@ struct depthwise_i8_job {
     const uint32_t *tap; /* [groups * group] in bytes; behind the last tap any readable one */
     uint32_t groups;
     const uint8_t *w;
-    struct requantize to; /* with factors */
+    struct requantize to;
     uint8_t *y;
-    size_t y_step;
+    size_t y_step;        /* bytes */
     uint32_t m, channels; /* > 0 */
     /* The groups are three columns of 3 x 3 taps (depthwise_tap), each a pixel beside the one
      * before, and pixels of y stand as close: a column of one is the next column of another. */

@@ -212,9 +212,8 @@ static bool takes_scales(const struct tview *value, const struct graph_node *nod
         return false;
     if (by->info->op == PITH_OP_REQUANTIZE)
         return (type == PITH_I8 || type == PITH_U8) && zero < node->first_out;
-    /* Depthwise kernels store bytes alone. */
     return zero == PITH_NO_VALUE && by->attr[ATTR_QUANTIZE_BLOCK] == 0 &&
-           value[factor].shape.rank <= 1 && !(conv && node->attr[ATTR_CONV_GROUP] > 1);
+           value[factor].shape.rank <= 1;
 }
 
 /* Node *next reads the product's value np->out, alone and in its body. As fuse_chain() requires of

@@ -26,14 +26,16 @@ struct conv_run {
     uint8_t *lanes, *bands;
 };
 
-/* Of place i of a depthwise product, which is for output o. */
+/* Of place i of a depthwise product, which is for output o. Factors stand there where the kernel
+ * takes them, else in the order of outputs, as real_sums does. */
 static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
 {
     const struct integer_conv_data *d = r->data;
     uint32_t bias = d->bias ? ((const uint32_t *)d->bias)[o] : 0;
     uint32_t zero = (uint32_t)(r->zero - r->l->middle);
     r->offset[i] = (int32_t)(bias - zero * ((const uint32_t *)d->prep)[i]);
-    r->factor[i] = d->factor[o * d->factor_step];
+    if (d->factor)
+        r->factor[r->c->to_values ? i : o] = d->factor[o * d->factor_step];
 }
 
 /* Of a group where sums are long; those of 16 bits are never fused. */
@@ -287,7 +289,8 @@ static struct requantize outputs_from(const struct conv_run *r, size_t first)
 static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
 {
     const struct integer_conv *c = r->c;
-    size_t step = c->y_step ? c->y_step : (size_t)aligned_bytes(c->channels);
+    const size_t element = c->to_values ? 1 : integer_sum_bytes(c);
+    const size_t step = c->y_step ? c->y_step * element : aligned_bytes(c->channels * element);
     const bool columns =
         r->k->group == 4 && c->kh == 3 && c->kw == 3 && c->stride_w == 1 && c->dil_w == 1;
     for (uint32_t row = 0; row < b->rows; row++)
@@ -309,6 +312,8 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
             if (c->y_step)
                 job.y = r->data->y + (b->image * c->oh * c->ow + at) * step;
             r->k->depthwise_i8(&job);
+            for (uint32_t i = 0; c->to_real && i < n; i++)
+                r->k->bytes.real_sums(r->factor, job.y + i * step, c->channels);
             if (!c->y_step)
                 write_planes(r, b->image, 0, c->channels, at, n, b->tile, step);
         }

@@ -71,8 +71,8 @@ bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
 enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 
-/* false: it does not run on the kernels of env with weights packed so (a depthwise product that
- * keeps its sums; dense weights; without fusion). */
+/* false: it does not run on the kernels of env with weights packed so (a depthwise product of
+ * words; dense weights; without fusion). */
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
                             enum integer_packing packing, struct integer_layout *l);
 /* Whether slots, where they are supported, are faster than plain weights. */

@@ -300,9 +300,10 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
         l->parts = least(CHUNKS / units, (l->og + PART - 1) / PART);
     units *= l->parts;
     l->chunks = parallel && macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
-    l->tile_bytes = c->y_step ? 0
-                              : TILE * (l->depthwise ? aligned_bytes(c->channels)
-                                                     : PART * integer_sum_bytes(c));
+    l->tile_bytes =
+        c->y_step
+            ? 0
+            : TILE * aligned_bytes((l->depthwise ? c->channels : PART) * integer_sum_bytes(c));
     const bool has_table = SLOTS_BUILT && l->slots_halved;
     l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
@@ -404,7 +405,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     *l = (struct integer_layout){
         .cg = c->channels / c->groups, .og = c->outputs / c->groups, .packing = packing};
     l->depthwise = c->groups > 1 && l->cg == 1 && l->og == 1;
-    if (!set_kernels(l, c, k) || (l->depthwise && !c->to_values))
+    if (!set_kernels(l, c, k) || (l->depthwise && c->words))
         return false;
     set_grid(l, c, k);
     if (!set_product(l, c, k))

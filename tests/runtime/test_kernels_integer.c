@@ -423,13 +423,14 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
     int32_t offset[2 * MAX_N];
     float factor[2 * MAX_N];
     struct guarded w = packed_depthwise(p, k, groups, offset, factor);
-    struct guarded y = guard_new((size_t)p->m * p->channels, 1);
+    const size_t bytes = to.factor ? 1 : sizeof(int32_t), row = p->channels * bytes;
+    struct guarded y = guard_new(p->m * row, 1);
     for (uint32_t j = 0; j < groups * k->group; j++) {
         const uint32_t t = depthwise_tap(k->group, p->kh, p->kw, j);
         tap[j] = t < p->taps ? tap_at(p, t) : 0;
     }
     to.offset = offset;
-    to.factor = factor;
+    to.factor = to.factor ? factor : NULL;
     struct depthwise_i8_job job = {.x = p->x.data,
                                    .x_step = (size_t)p->stride * p->channels,
                                    .tap = tap,
@@ -437,7 +438,7 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
                                    .w = w.data,
                                    .to = to,
                                    .y = y.data,
-                                   .y_step = p->channels,
+                                   .y_step = row,
                                    .m = p->m,
                                    .channels = p->channels,
                                    .columns =
@@ -453,7 +454,7 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
                 sum += (uint32_t)(x[i * p->stride * p->channels + tap_at(p, t) + c] *
                                   own[c * p->taps + t]);
             finish(&to, p->offset[c], p->factor[c], sum, expected);
-            if (((uint8_t *)y.data)[i * p->channels + c] != expected[0])
+            if (memcmp((uint8_t *)y.data + i * row + c * bytes, expected, bytes) != 0)
                 fail_msg("depthwise_i8, block %u: m %u channels %u taps %u: pixel %u, channel %u",
                          k->block, p->m, p->channels, p->taps, i, c);
         }
@@ -476,8 +477,7 @@ static void test_depthwise(void **state)
         p.width = (p.m - 1) * p.stride + p.kw;
         p.x = guard_bytes((size_t)p.kh * p.width * p.channels);
         p.w = guard_bytes((size_t)p.channels * p.taps);
-        struct requantize to = random_requantize(p.offset, p.factor, MAX_N);
-        to.factor = p.factor;
+        const struct requantize to = random_requantize(p.offset, p.factor, MAX_N);
         for (uint32_t level = 0; next_level(&level, &k);)
             run_depthwise(&p, to, &k);
         guard_free(&p.x);

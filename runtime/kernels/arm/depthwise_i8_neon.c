@@ -56,7 +56,6 @@ static inline __attribute__((always_inline)) void block_run(const struct depthwi
     const uint8_t *pixel[PIXELS];
     const int8_t *w = (const int8_t *)job->w + at * groups;
     struct block_sums sum[PIXELS];
-    uint8x16_t values[PIXELS];
     const uint32_t in_pairs = pairs ? groups / 2 * 2 : 0;
     uint32_t t = 0;
 #pragma GCC unroll 4
@@ -81,10 +80,16 @@ static inline __attribute__((always_inline)) void block_run(const struct depthwi
         for (uint32_t i = 0; i < pixels; i++)
             add_tap(&sum[i], load_x(pixel[i] + tap[t], n), wv);
     }
+    const size_t y_step = job->y_step;
+    if (!to.factor) {
+        for (uint32_t i = 0; i < pixels; i++, y += y_step)
+            memcpy(y, &sum[i], n * sizeof(int32_t));
+        return;
+    }
+    uint8x16_t values[PIXELS];
 #pragma GCC unroll 4
     for (uint32_t i = 0; i < pixels; i++)
         values[i] = values16_of(sum[i].half[0], sum[i].half[1], &to, at);
-    const size_t y_step = job->y_step;
 #pragma GCC unroll 4
     for (uint32_t i = 0; i < pixels; i++, y += y_step) {
         if (n == BLOCK)
@@ -118,7 +123,7 @@ void pith_depthwise_i8_neon(const struct depthwise_i8_job *job)
         const uint32_t c = depthwise_begin(BLOCK, job->channels, b);
         const size_t at = (size_t)b * BLOCK;
         const uint8_t *x = job->x + c, *w = job->w + at * job->groups;
-        uint8_t *y = job->y + c;
+        uint8_t *y = job->y + c * (job->to.factor ? 1 : sizeof(int32_t));
         if (job->channels < BLOCK)
             for (uint32_t i = 0; i < job->m; i++)
                 block_run(job, x + i * job->x_step, y + i * job->y_step, at, job->channels, 1,

@@ -49,6 +49,7 @@ void pith_depthwise_i8(const struct depthwise_i8_job *job)
 {
     uint32_t blocks = depthwise_blocks(NR, job->channels);
     uint32_t n = job->channels < NR ? job->channels : NR;
+    size_t bytes = job->to.factor ? 1 : sizeof(uint32_t);
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t c = depthwise_begin(NR, job->channels, b);
         for (uint32_t i = 0; i < job->m; i++) {
@@ -60,7 +61,7 @@ void pith_depthwise_i8(const struct depthwise_i8_job *job)
                 for (uint32_t j = 0; j < n; j++)
                     acc[j] += (uint32_t)(x[j] * w[j]);
             }
-            finish(&job->to, acc, (size_t)b * NR, n, job->y + i * job->y_step + c);
+            finish(&job->to, acc, (size_t)b * NR, n, job->y + i * job->y_step + c * bytes);
         }
     }
 }

@@ -73,7 +73,7 @@ static bool block_by_columns(const struct depthwise_i8_job *job, const uint8_t *
         dot_four(&acc, left.v, w);
         dot_four(&acc, here.v, w + 128);
         dot_four(&acc, right.v, w + 256);
-        _mm256_storeu_si256((void *)y, values(&acc, &job->to, at));
+        put(job, &acc, at, y, 32);
         left = here;
         here = right;
     }

@@ -2,8 +2,8 @@
 /* depthwise_i8_impl.h - template of depthwise_i8 (kernel_integer.h) for 256-bit vectors: 32
  * channels at a time, or 16 of two pixels or 8 of four, in four vectors of sums. Interleaving the
  * bytes of GROUP taps brings a channel's taps side by side, 4 channels of each 16-byte lane to a
- * vector; packing the values puts them back into order. Parameters: ISA(name), GROUP; dot_group is
- * written behind it. */
+ * vector; packing the values, or storing the sums, puts them back into order. Parameters:
+ * ISA(name), GROUP; dot_group is written behind it. */
 #include "kernels/x86/integer/simd_i32_avx2.h"
 
 /* Eight channels a vector, in the order that unpacking leaves. */
@@ -32,6 +32,35 @@ static inline __attribute__((always_inline)) __m256i values(const struct sums *a
     return _mm256_xor_si256(_mm256_packus_epi16(low, up), _mm256_set1_epi8((char)sign_flip(to)));
 }
 
+/* The sums of 32 channels in their order. */
+static inline __attribute__((always_inline)) void store_sums(const struct sums *acc, uint8_t *y)
+{
+#pragma GCC unroll 2
+    for (uint32_t v = 0; v < 4; v += 2) {
+        const __m256i a = acc->v[v], b = acc->v[v + 1];
+        uint8_t *to = y + (size_t)16 * v;
+        _mm256_storeu_si256((void *)to, _mm256_permute2x128_si256(a, b, 0x20));
+        _mm256_storeu_si256((void *)(to + 64), _mm256_permute2x128_si256(a, b, 0x31));
+    }
+}
+
+/* The results of n <= 32 channels. */
+static inline __attribute__((always_inline)) void
+put(const struct depthwise_i8_job *job, const struct sums *acc, size_t at, uint8_t *y, uint32_t n)
+{
+    if (job->to.factor && n == 32) {
+        _mm256_storeu_si256((void *)y, values(acc, &job->to, at));
+    } else if (job->to.factor) {
+        store_some(y, values(acc, &job->to, at), n);
+    } else if (n == 32) {
+        store_sums(acc, y);
+    } else {
+        uint8_t sums[128];
+        store_sums(acc, sums);
+        memcpy(y, sums, n * sizeof(int32_t));
+    }
+}
+
 /* How bytes of a pixel are read: a whole vector, several narrow pixels, or fewer than a vector. */
 enum bytes_at { WHOLE, PIXELS, SOME };
 
@@ -50,9 +79,9 @@ static inline __m256i load_pixels(const uint8_t *p, size_t step, uint32_t n)
 
 /* x: channel 0 of the block under the pixel. Sums begin with the offset, which holds bias and
  * zero points. */
-static inline __attribute__((always_inline)) __m256i pixel(const struct depthwise_i8_job *job,
-                                                           const uint8_t *x, const uint8_t *w,
-                                                           size_t at, enum bytes_at kind)
+static inline __attribute__((always_inline)) void pixel(const struct depthwise_i8_job *job,
+                                                        const uint8_t *x, const uint8_t *w,
+                                                        size_t at, enum bytes_at kind, uint8_t *y)
 {
     struct sums acc;
     const uint32_t *tap = job->tap;
@@ -69,7 +98,7 @@ static inline __attribute__((always_inline)) __m256i pixel(const struct depthwis
         }
         dot_group(&acc, t, w);
     }
-    return values(&acc, &job->to, at);
+    put(job, &acc, at, y, kind == SOME ? job->channels : 32);
 }
 
 /* The last ones together with some that have been there already. Recomputing pixels of the end
@@ -79,14 +108,14 @@ static void few_channels(const struct depthwise_i8_job *job, uint32_t pixels)
     for (uint32_t i = 0; i < job->m; i += pixels) {
         if (i + pixels > job->m)
             i = job->m - pixels;
-        __m256i y = pixel(job, job->x + i * job->x_step, job->w, 0, PIXELS);
-        _mm256_storeu_si256((void *)(job->y + i * job->y_step), y);
+        pixel(job, job->x + i * job->x_step, job->w, 0, PIXELS, job->y + i * job->y_step);
     }
 }
 
 void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
 {
-    if ((job->channels == 8 || job->channels == 16) && job->y_step == job->channels &&
+    const size_t bytes = job->to.factor ? 1 : sizeof(int32_t);
+    if ((job->channels == 8 || job->channels == 16) && job->y_step == job->channels * bytes &&
         job->m >= 32 / job->channels) {
         few_channels(job, 32 / job->channels);
         return;
@@ -97,15 +126,14 @@ void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t c = depthwise_begin(32, job->channels, b);
         const uint8_t *w = job->w + (size_t)b * job->groups * 128, *x = job->x + c;
-        uint8_t *y = job->y + c;
+        uint8_t *y = job->y + c * bytes;
         if (block_by_columns(job, x, w, b * (size_t)32, y))
             continue;
         for (uint32_t i = 0; i < job->m; i++, x += job->x_step, y += job->y_step) {
-            if (job->channels >= 32) {
-                _mm256_storeu_si256((void *)y, pixel(job, x, w, b * (size_t)32, WHOLE));
-                continue;
-            }
-            store_some(y, pixel(job, x, w, 0, SOME), job->channels);
+            if (job->channels >= 32)
+                pixel(job, x, w, b * (size_t)32, WHOLE, y);
+            else
+                pixel(job, x, w, 0, SOME, y);
         }
     }
 }
