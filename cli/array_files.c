@@ -55,7 +55,7 @@ enum cli_exit cli_convert_array(const struct pith_buffer *file, const char *path
     enum cli_exit rc = EXIT_DONE;
     if (pith_npy_read(file->data, file->bytes, path, &array, &err))
         return cli_fail(&err);
-    if (array.count == 0) {
+    if (array.count == 0 && n != 0) {
         cli_error("%s: an array without elements, input '%s' takes %" PRIu64, path, v->name, n);
         rc = EXIT_UNSUPPORTED;
     } else if (array.count != n) {

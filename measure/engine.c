@@ -71,18 +71,8 @@ static enum pith_status as_in_file(const struct pith_engine *e, const struct pit
 
 enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err)
 {
-    free(e->memory);
-    e->memory = NULL;
-    enum pith_status st = pith_plan_size(e->image, e->image_bytes, &e->opts, &e->need);
-    size_t bytes;
-    if (st)
-        return fail(err, st, "cannot plan the model");
-    bytes = (size_t)((e->need.bytes + e->need.align - 1) & ~(e->need.align - 1));
-    e->memory = aligned_alloc((size_t)e->need.align, bytes);
-    if (!e->memory)
-        return fail(err, PITH_ERR_MEMORY, "cannot plan the model");
-    st = pith_plan_init(e->memory, bytes, e->image, e->image_bytes, &e->opts, &e->plan);
-    return st ? fail(err, st, "cannot build the plan") : PITH_OK;
+    pith_plans_forget(e->plans, &e->opts);
+    return pith_plans_get(e->plans, e->opts.batch, &e->plan, err);
 }
 
 static enum pith_status take_threads(struct pith_engine *e, const struct pith_engine_opts *o)
@@ -99,37 +89,36 @@ static enum pith_status take_threads(struct pith_engine *e, const struct pith_en
 enum pith_status pith_engine_follow_sizes(struct pith_engine *e, const struct pith_model *m,
                                           struct pith_error *err)
 {
-    struct pith_sizes *sizes;
-    enum pith_status st = m->n_sizes ? pith_model_open_sizes(m, &sizes, err) : PITH_OK;
-    if (st || m->n_sizes == 0)
-        return st;
-    pith_sizes_free(e->sizes);
-    e->sizes = sizes;
-    st = pith_sizes_apply(sizes, &e->opts, err);
-    return st ? st : pith_engine_replan(e, err);
+    struct pith_sizes *sizes = pith_plans_sizes(e->plans);
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; m && sizes && i < m->n_sizes && !st; i++) {
+        st = pith_sizes_set_max(sizes, m->sizes[i].name, INT32_MAX, err);
+        st = st ? st : pith_sizes_set(sizes, m->sizes[i].name, m->sizes[i].value, err);
+        st = st ? st : pith_sizes_set_max(sizes, m->sizes[i].name, m->sizes[i].max, err);
+    }
+    return st ? st : pith_plans_get(e->plans, e->opts.batch, &e->plan, err);
 }
 
-/* The plan of e->image. */
-static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_opts *opts,
-                                struct pith_error *err)
+/* The plan of e->image, at the sizes that m has. */
+static enum pith_status prepare(struct pith_engine *e, const struct pith_model *m,
+                                const struct pith_engine_opts *opts, struct pith_error *err)
 {
     fill_opts(e, opts);
     enum pith_status st = take_threads(e, opts);
     if (st)
         return fail(err, st, "cannot start threads");
-    st = pith_sizes_apply(e->sizes, &e->opts, err);
-    if (!st)
-        st = open_plan_file(e, opts, err);
-    return st ? st : as_in_file(e, opts, pith_engine_replan(e, err), err);
+    st = open_plan_file(e, opts, err);
+    st = st ? st : pith_plans_open(e->image, e->image_bytes, &e->opts, &e->plans, err);
+    return st ? st : as_in_file(e, opts, pith_engine_follow_sizes(e, m, err), err);
 }
 
 /* Closes e where st or the plan is a failure. */
-static enum pith_status finish(struct pith_engine *e, const struct pith_engine_opts *opts,
-                               enum pith_status st, struct pith_engine **engine,
-                               struct pith_error *err)
+static enum pith_status finish(struct pith_engine *e, const struct pith_model *m,
+                               const struct pith_engine_opts *opts, enum pith_status st,
+                               struct pith_engine **engine, struct pith_error *err)
 {
     if (!st)
-        st = prepare(e, opts, err);
+        st = prepare(e, m, opts, err);
     if (!st && opts && opts->device)
         st = pith_engine_open_device(e, opts, err);
     if (st)
@@ -150,7 +139,7 @@ enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_
     enum pith_status st = pith_model_pack(m, NULL, &e->packed, err);
     e->image = e->packed.data;
     e->image_bytes = e->packed.bytes;
-    return finish(e, opts, st, engine, err);
+    return finish(e, m, opts, st, engine, err);
 }
 
 /* Finds which stream is broken: the plan does not report it, the model's reader does.
@@ -178,9 +167,7 @@ enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
     e->image = packed->data;
     e->image_bytes = packed->bytes;
-    enum pith_status st =
-        packed->outline ? pith_model_open_sizes(packed->outline, &e->sizes, err) : PITH_OK;
-    st = finish(e, opts, st, engine, err);
+    enum pith_status st = finish(e, packed->outline, opts, PITH_OK, engine, err);
     return st == PITH_ERR_CORRUPT && !(opts && opts->plan_file) ? explain(packed, err) : st;
 }
 
@@ -191,8 +178,7 @@ void pith_engine_close(struct pith_engine *e)
     pith_engine_close_device(e);
     if (!e->shares_threads)
         pith_threads_stop(&e->opts);
-    pith_sizes_free(e->sizes);
-    free(e->memory);
+    pith_plans_close(e->plans);
     free(e->layer_ns);
     pith_buffer_free(&e->packed);
     free(e);
@@ -244,7 +230,9 @@ size_t pith_engine_file_bytes(const struct pith_engine *e)
 
 struct pith_need pith_engine_need(const struct pith_engine *e)
 {
+    struct pith_need need = {0};
     if (!e)
-        return (struct pith_need){0};
-    return e->need;
+        return need;
+    pith_plan_size(e->image, e->image_bytes, &e->opts, &need);
+    return need;
 }

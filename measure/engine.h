@@ -13,23 +13,21 @@ struct pith_engine {
     const uint8_t *image;      /* borrows: checked */
     size_t image_bytes;
     struct pith_opts opts;
-    bool shares_threads; /* those of opts are another engine's */
-    struct pith_need need;
-    void *memory; /* owns: the plan lives here */
+    bool shares_threads;      /* those of opts are another engine's */
+    struct pith_plans *plans; /* owns */
     struct pith_plan *plan;
     struct pith_cuda *cuda;        /* owns; NULL: it runs on the CPU */
     struct pith_cuda_plan *device; /* owns */
-    struct pith_sizes *sizes;      /* owns: what opts.changes points into; NULL: none are open */
     bool device_or_fail;
     struct pith_error note; /* why it is not the requested device */
     uint64_t
         *layer_ns; /* owns: a layer's fastest run in pith_time. NULL: not profiled, not timed */
 };
 
-/* Frees the plan, if there is one, and makes that of e->image and e->opts. */
+/* Frees the plan and makes another with e->opts, which have changed. */
 enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err);
 
-/* Plans it anew for the open sizes that m, the same network, has now. */
+/* e->plan is that for the open sizes which m, the same network, has now. */
 enum pith_status pith_engine_follow_sizes(struct pith_engine *e, const struct pith_model *m,
                                           struct pith_error *err);
 

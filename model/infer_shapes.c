@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* infer_shapes.c - types and shapes of all values, recomputed from the inputs by the operators' own
  * rules (runtime/), node by node in their order of execution. */
+#include "op_interface/op_empty.h"
 #include "op_interface/op_exec.h"
 #include "pith_model.h"
 
@@ -55,6 +56,27 @@ static struct tview view_of(const struct pith_value *value)
     return t;
 }
 
+/* A value without elements (op_empty.h) is possible where an open size is 0. */
+static enum pith_status shape_node(const struct pith_model *m, struct op_args *args,
+                                   const struct tview **in)
+{
+    const enum op_empty empty = m->n_sizes ? pith_op_empty(args) : OP_HAS_ELEMENTS;
+    enum pith_status status = pith_op_check(args->info, args->attr, args->n_in, args->n_out);
+    if (status || empty == OP_NEEDS_ELEMENTS)
+        return status ? status : PITH_ERR_UNSUPPORTED;
+    if (empty == OP_GIVES_EMPTY)
+        for (uint32_t i = 0; i < args->n_out; i++)
+            *args->out[i] = empty_tensor(args->in[0] ? args->in[0]->type : PITH_F32);
+    if (empty == OP_JOINS_OTHERS) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < args->n_in; i++)
+            if (!tensor_is_empty(in[i]))
+                in[n++] = in[i];
+        args->n_in = n;
+    }
+    return empty == OP_GIVES_EMPTY ? PITH_OK : args->info->shape(args);
+}
+
 static enum pith_status infer_node(struct pith_model *m, const struct pith_node *node,
                                    struct views *v)
 {
@@ -78,9 +100,7 @@ static enum pith_status infer_node(struct pith_model *m, const struct pith_node 
                            .n_out = node->n_out,
                            .in = v->in,
                            .out = v->out};
-    enum pith_status status = pith_op_check(info, node->attr, node->n_in, node->n_out);
-    if (!status)
-        status = info->shape(&args);
+    enum pith_status status = shape_node(m, &args, v->in);
     for (uint32_t i = 0; i < node->n_out && !status; i++) {
         struct pith_value *to = &m->values[node->out[i]];
         to->type = v->out[i]->type;

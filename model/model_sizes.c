@@ -51,7 +51,7 @@ static enum pith_status write_numbers(struct pith_model *m, const uint32_t *valu
                                    m->limits[i].formula, m->limits[i].most);
     }
     for (uint32_t i = 0; i < m->n_sized; i++) {
-        if (!value_of(&m->sized[i], &names, value, &v) || v <= 0)
+        if (!value_of(&m->sized[i], &names, value, &v) || v < 0)
             return pith_error_fill(err, PITH_ERR_CORRUPT, "%s is no dimension with these sizes",
                                    m->sized[i].formula);
         *input_dim(m, &m->sized[i]) = (uint32_t)v;
@@ -76,9 +76,9 @@ enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *valu
     uint32_t before[SIZE_NAMES];
     for (uint32_t i = 0; i < m->n_sizes; i++) {
         before[i] = m->sizes[i].value;
-        if (value[i] == 0 || value[i] > m->sizes[i].max)
+        if (value[i] > m->sizes[i].max)
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "size %s is %" PRIu32 ", 1 to %" PRIu32 " are possible",
+                                   "size %s is %" PRIu32 ", 0 to %" PRIu32 " are possible",
                                    m->sizes[i].name, value[i], m->sizes[i].max);
     }
     enum pith_status st = write_numbers(m, value, err);

@@ -26,6 +26,7 @@
 #define PASSES ONNX_FIT_PASSES
 #define MOST (1u << 24)                  /* of any size */
 #define MOST_BYTES (UINT64_C(512) << 20) /* of the largest value, which bounds sizes, too */
+#define MOST_LENGTHENED 1024             /* times: how far indices of a table are followed */
 #define USUAL_LENGTH 128u
 #define USUAL_PICTURE 224u
 
@@ -382,17 +383,19 @@ static void choose_values(struct open_import *o, const struct family *f)
         }
 }
 
+static void free_pass(struct pass *p)
+{
+    for (uint32_t i = 0; p->node && i < p->n_nodes; i++)
+        free(p->node[i].attr);
+    free(p->node);
+    free(p->bound);
+    *p = (struct pass){0};
+}
+
 static void free_passes(struct open_import *o)
 {
-    for (uint32_t k = 0; k <= PASSES; k++) {
-        for (uint32_t i = 0; i < o->pass[k].n_nodes; i++)
-            free(o->pass[k].node[i].attr);
-        free(o->pass[k].node);
-        free(o->pass[k].bound);
-        o->pass[k] = (struct pass){0};
-    }
-    free(o->sized);
-    o->sized = NULL;
+    for (uint32_t k = 0; k <= PASSES; k++)
+        free_pass(&o->pass[k]);
 }
 
 /* Which constants follow the sizes: what two imports fold to different elements. */
@@ -504,6 +507,26 @@ static enum pith_status fit_node(struct open_import *o, struct pith_model *m, ui
     return PITH_OK;
 }
 
+/* Whether indices really leave table i where e says so: those of buckets grow, but end before. */
+static enum pith_status leaves_table(struct open_import *o, uint32_t i,
+                                     const struct size_expression *e, bool *leaves)
+{
+    uint32_t *value = o->value[PASSES];
+    const uint32_t has = o->pass[0].bound[i].has;
+    int32_t needs = 0;
+    for (uint32_t times = 2; times <= MOST_LENGTHENED && needs <= (int64_t)has; times *= 2) {
+        for (uint32_t k = 0; k < o->names.n; k++)
+            value[k] = o->value[0][k] * times;
+        if (!pith_size_value(e, value, &needs))
+            break;
+    }
+    enum pith_status status = sized_pass(o, PASSES, NULL);
+    const struct pass *p = &o->pass[PASSES];
+    *leaves = status || i >= p->n_bounds || p->bound[i].needs > has;
+    free_pass(&o->pass[PASSES]);
+    return status == PITH_ERR_MEMORY ? status : PITH_OK;
+}
+
 /* Positions that a table has not, where they follow the sizes. */
 static enum pith_status add_limits(struct open_import *o, struct pith_model *m, struct onnx_fit *f)
 {
@@ -526,6 +549,12 @@ static enum pith_status add_limits(struct open_import *o, struct pith_model *m, 
         if (!pith_onnx_fit(f, &e))
             return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
                                    "indices of a table follow no formula of the sizes");
+        bool leaves = true;
+        enum pith_status status = e.divisor > 1 ? leaves_table(o, i, &e, &leaves) : PITH_OK;
+        if (status)
+            return status;
+        if (!leaves)
+            continue;
         pith_size_print(&e, &o->names, text, sizeof text);
         bool again = false;
         for (uint32_t k = 0; k < m->n_limits; k++)
@@ -647,11 +676,7 @@ static enum pith_status same_as_model(struct open_import *o, const struct pith_m
                    p->node[i].n_slots * sizeof *p->node[i].attr) != 0)
             status =
                 fail_node(o, &p->node[i], "has an attribute that follows no formula of the sizes");
-    for (uint32_t i = 0; i < p->n_nodes; i++)
-        free(p->node[i].attr);
-    free(p->node);
-    free(p->bound);
-    *p = (struct pass){0};
+    free_pass(p);
     return status;
 }
 

@@ -61,9 +61,10 @@ void pith_close(struct pith_session *s); /* accepts NULL */
  *
  *     struct pith_sizes *sizes;
  *     pith_sizes_open(blob, blob_bytes, &sizes, &err);    // sizes NULL: the file has none
- *     pith_sizes_fit(sizes, inputs, n_inputs, &err);      // or pith_sizes_set(sizes, "S", 77,
- * &err) pith_sizes_apply(sizes, &opts, &err); pith_open_memory(blob, blob_bytes, &opts, &session,
- * &err); pith_sizes_free(sizes);                             // when no plan will be made with opts
+ *     pith_sizes_fit(sizes, inputs, n_inputs, &err);      // or pith_sizes_set
+ *     pith_sizes_apply(sizes, &opts, &err);
+ *     pith_open_memory(blob, blob_bytes, &opts, &session, &err);
+ *     pith_sizes_free(sizes);                             // when no plan will be made with opts
  */
 struct pith_sizes;
 
@@ -77,7 +78,8 @@ uint32_t pith_sizes_count(const struct pith_sizes *sizes); /* 0 for NULL */
  */
 enum pith_status pith_sizes_get(const struct pith_sizes *sizes, uint32_t i, const char **name,
                                 uint32_t *value, uint32_t *max);
-/* 1 to its largest value; another is PITH_ERR_ARGUMENT, as is an unknown name, and changes nothing.
+/* 0 (a cache that is empty) to its largest value; another is PITH_ERR_ARGUMENT, as is an unknown
+ * name, and changes nothing.
  */
 enum pith_status pith_sizes_set(struct pith_sizes *sizes, const char *name, uint32_t value,
                                 struct pith_error *err);
@@ -97,6 +99,31 @@ enum pith_status pith_sizes_fit(struct pith_sizes *sizes, const struct pith_tens
  * PITH_ERR_ARGUMENT: the values are no sizes of a network, or opts is too short for them. */
 enum pith_status pith_sizes_apply(struct pith_sizes *sizes, struct pith_opts *opts,
                                   struct pith_error *err);
+
+/* Plans of one file for changing sizes: each choice is planned once, in some milliseconds, for the
+ * weights of the first plan are shared.
+ *
+ *     pith_plans_open(blob, blob_bytes, &opts, &plans, &err);
+ *     pith_sizes_set(pith_plans_sizes(plans), "seq", 77, &err);
+ *     pith_plans_get(plans, 1, &plan, &err);
+ *     pith_plan_run(plan);
+ */
+struct pith_plans;
+
+/* Borrows the blob until pith_plans_close. opts (may be NULL) is copied; what it points to must
+ * live as long, and its batch and changes are not used. PITH_ERR_MEMORY, _CORRUPT, _ARGUMENT. */
+enum pith_status pith_plans_open(const void *blob, size_t bytes, const struct pith_opts *opts,
+                                 struct pith_plans **plans, struct pith_error *err);
+/* Owned by plans; NULL: the file has no open sizes. */
+struct pith_sizes *pith_plans_sizes(struct pith_plans *plans);
+/* The plan for the values that the sizes have now. It stays as it is, with its inputs and outputs,
+ * until two others have been got. PITH_ERR_ARGUMENT, or what pith_plan_size and pith_plan_init
+ * return. */
+enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct pith_plan **plan,
+                                struct pith_error *err);
+/* Frees all plans; the next are made with these options. Sizes stay as they are. */
+void pith_plans_forget(struct pith_plans *plans, const struct pith_opts *opts);
+void pith_plans_close(struct pith_plans *plans); /* accepts NULL */
 
 /* ---- threads ---------------------------------------------------------------------------- */
 

@@ -134,6 +134,7 @@ struct pith_change {
 };
 
 struct pith_ordered;
+struct pith_plan;
 extern const struct pith_ordered pith_ordered_sums;
 
 #define PITH_MAX_OPTS_BYTES 4096u /* of size_bytes, whatever the version of the caller */
@@ -190,12 +191,15 @@ struct pith_opts {
     uint32_t n_changes;
     const struct pith_change *changes; /* read when a plan is made; PITH_ERR_CORRUPT where a node
                                           does not take one. NULL: the sizes of the file */
+    /* A finished plan of the same blob, for other changes or another batch: weights that both keep
+     * in the same form are not made again but read there, so it must outlive this plan. What it
+     * borrowed itself may be borrowed, too. PITH_ERR_ARGUMENT where the blob, cpu_mask, flags,
+     * ordered or threads differ. NULL: all weights are this plan's own. */
+    const struct pith_plan *weights_of;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */
 void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes);
-
-struct pith_plan;
 
 /* With reference kernels alone (cpu_mask PITH_CPU_REF, or a CPU without vectors: a microcontroller)
  * and without parallel_for, weights are read at each run where they lie in the blob: integers

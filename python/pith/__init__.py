@@ -95,19 +95,51 @@ def _check(status: int, what: str, error: Optional[rt.CError] = None) -> None:
         raise Error(text if what in text else f"{what}: {text}", rt.EXIT_OF_STATUS.get(status, 2))
 
 
-class _Sizes:
-    """The open sizes of a network."""
+class _Plan:
+    """Inputs and outputs of one plan, for one size of the batch and one value of each open size."""
 
-    def __init__(self, image: bytes, path: str):
-        self.path, self.handle, error = path, ctypes.c_void_p(), rt.CError()
-        _check(rt.library.pith_sizes_open(image, len(image), ctypes.byref(self.handle), ctypes.byref(error)), path,
-               error)
+    def __init__(self, handle: ctypes.c_void_p):
+        self.handle = handle
+        self.inputs = self._tensors(rt.library.pith_plan_input_count, rt.library.pith_plan_input,
+                                    rt.library.pith_plan_input_data)
+        self.outputs = self._tensors(rt.library.pith_plan_output_count, rt.library.pith_plan_output,
+                                     rt.library.pith_plan_output_data)
 
-    def all(self) -> Dict[str, Tuple[int, int]]:
+    def _tensors(self, count, describe, data):
+        found = []
+        for i in range(count(self.handle)):
+            t = rt.CTensor()
+            _check(describe(self.handle, i, ctypes.byref(t)), f"tensor {i}")
+            name = ctypes.string_at(t.name, t.name_bytes).decode("utf-8", "replace") if t.name_bytes else str(i)
+            array = rt.view(data(self.handle, i), t)
+            found.append((Tensor(name, array.shape, "bfloat16" if t.type == rt.BFLOAT16 else array.dtype.name, t.scale,
+                                 t.zero_point), array))
+        return found
+
+
+class _Plans:
+    """The plans of a network and its open sizes."""
+
+    def __init__(self, image: bytes, path: str, threads: int, cpu: str):
+        self.image, self.path, self.handle, self.options = image, path, ctypes.c_void_p(), rt.COptions()
+        rt.library.pith_opts_init(ctypes.byref(self.options), ctypes.sizeof(rt.COptions))
+        if cpu:
+            mask = ctypes.c_uint32()
+            _check(rt.library.pith_cpu_mask_parse(cpu.encode(), ctypes.byref(mask)), f"cpu {cpu!r}")
+            self.options.cpu_mask = mask.value
+        if threads != 1:
+            _check(rt.library.pith_threads_start(ctypes.byref(self.options), threads), f"{threads} threads")
+        error = rt.CError()
+        _check(rt.library.pith_plans_open(image, len(image), ctypes.byref(self.options), ctypes.byref(self.handle),
+                                          ctypes.byref(error)), path, error)
+        self.sizes = rt.library.pith_plans_sizes(self.handle)
+        self.key, self.last = None, None
+
+    def all_sizes(self) -> Dict[str, Tuple[int, int]]:
         found = {}
-        for i in range(rt.library.pith_sizes_count(self.handle)):
+        for i in range(rt.library.pith_sizes_count(self.sizes)):
             name, value, most = ctypes.c_char_p(), ctypes.c_uint32(), ctypes.c_uint32()
-            rt.library.pith_sizes_get(self.handle, i, ctypes.byref(name), ctypes.byref(value), ctypes.byref(most))
+            rt.library.pith_sizes_get(self.sizes, i, ctypes.byref(name), ctypes.byref(value), ctypes.byref(most))
             found[name.value.decode()] = (value.value, most.value)
         return found
 
@@ -117,50 +149,20 @@ class _Sizes:
         for t, text, shape in zip(inputs, texts, shapes):
             t.name, t.name_bytes, t.rank = ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), len(text), len(shape)
             t.dim[:len(shape)] = shape
-        _check(rt.library.pith_sizes_fit(self.handle, inputs, len(shapes), ctypes.byref(error)), self.path, error)
+        _check(rt.library.pith_sizes_fit(self.sizes, inputs, len(shapes), ctypes.byref(error)), self.path, error)
 
-    def __del__(self):
-        rt.library.pith_sizes_free(self.handle)
-
-
-class _Plan:
-    """One plan of a network, for one size of the batch and one value of each open size."""
-
-    def __init__(self, image: bytes, path: str, batch: int, sizes: _Sizes, threads: int, cpu: str):
-        self.image, self.session, self.options = image, ctypes.c_void_p(), rt.COptions()
-        rt.library.pith_opts_init(ctypes.byref(self.options), ctypes.sizeof(rt.COptions))
-        self.options.batch = batch
-        if cpu:
-            mask = ctypes.c_uint32()
-            _check(rt.library.pith_cpu_mask_parse(cpu.encode(), ctypes.byref(mask)), f"cpu {cpu!r}")
-            self.options.cpu_mask = mask.value
-        if threads != 1:
-            _check(rt.library.pith_threads_start(ctypes.byref(self.options), threads), f"{threads} threads")
-        error = rt.CError()
-        _check(rt.library.pith_sizes_apply(sizes.handle, ctypes.byref(self.options), ctypes.byref(error)), path, error)
-        _check(rt.library.pith_open_memory(image, len(image), ctypes.byref(self.options), ctypes.byref(self.session),
-                                           ctypes.byref(error)), path, error)
-        self.plan = rt.library.pith_plan_of(self.session)
-        self.inputs = self._tensors(rt.library.pith_plan_input_count, rt.library.pith_plan_input,
-                                    rt.library.pith_plan_input_data)
-        self.outputs = self._tensors(rt.library.pith_plan_output_count, rt.library.pith_plan_output,
-                                     rt.library.pith_plan_output_data)
-
-    def _tensors(self, count, describe, data):
-        found = []
-        for i in range(count(self.plan)):
-            t = rt.CTensor()
-            _check(describe(self.plan, i, ctypes.byref(t)), f"tensor {i}")
-            name = ctypes.string_at(t.name, t.name_bytes).decode("utf-8", "replace") if t.name_bytes else str(i)
-            array = rt.view(data(self.plan, i), t)
-            found.append((Tensor(name, array.shape, "bfloat16" if t.type == rt.BFLOAT16 else array.dtype.name, t.scale,
-                                 t.zero_point), array))
-        return found
+    def get(self, batch: int) -> _Plan:
+        key = (batch,) + tuple(value for value, _ in self.all_sizes().values())
+        if key != self.key:
+            plan, error = ctypes.c_void_p(), rt.CError()
+            _check(rt.library.pith_plans_get(self.handle, batch, ctypes.byref(plan), ctypes.byref(error)), self.path,
+                   error)
+            self.key, self.last = key, _Plan(plan)
+        return self.last
 
     def close(self):
-        if self.session:
-            rt.library.pith_close(self.session)
-            self.session = ctypes.c_void_p()
+        rt.library.pith_plans_close(self.handle)
+        self.handle = ctypes.c_void_p()
         rt.library.pith_threads_stop(ctypes.byref(self.options))
 
     __del__ = close
@@ -173,11 +175,10 @@ class Network:
     released during a run."""
 
     def __init__(self, image: bytes, path: str, threads: int, cpu: str):
-        self._image, self._path, self._threads, self._cpu = image, path, threads, cpu
+        self._image, self._path = image, path
         self._lock = threading.Lock()
-        self._sizes = _Sizes(image, path)
-        self._plans: Dict[Tuple[Any, ...], _Plan] = {}
-        self._first = self._plan(1)
+        self._plans = _Plans(image, path, threads, cpu)
+        self._first = self._plans.get(1)
         names = [t.name for t, _ in self._first.inputs]
         self._number = {name: i for i, name in enumerate(names)}
 
@@ -194,7 +195,7 @@ class Network:
     @property
     def sizes(self) -> Dict[str, Tuple[int, int]]:
         """Open sizes by name: the value of the last run (at first, the file's) and the largest one."""
-        return self._sizes.all()
+        return self._plans.all_sizes()
 
     @property
     def class_names(self) -> List[str]:
@@ -207,25 +208,17 @@ class Network:
             return None
         return ctypes.string_at(value, n.value).decode("utf-8", "replace")
 
-    def _plan(self, batch: int) -> _Plan:
-        key = (batch,) + tuple(value for value, _ in self._sizes.all().values())
-        plan = self._plans.get(key)
-        if plan is None:
-            if len(self._plans) > 4:  # the first describes the network; of the others the oldest goes
-                del self._plans[list(self._plans)[1]]
-            plan = self._plans[key] = _Plan(self._image, self._path, batch, self._sizes, self._threads, self._cpu)
-        return plan
-
     def _fitting(self, arrays: Sequence[np.ndarray]) -> _Plan:
         """The plan whose inputs have these shapes."""
-        plan = self._first
-        if self._sizes.handle and any(x.ndim <= rt.MAX_RANK and x.shape != t.shape
-                                      for x, (t, _) in zip(arrays, plan.inputs)):
-            self._sizes.fit([t.name for t, _ in plan.inputs], [x.shape[:rt.MAX_RANK] for x in arrays])
-            plan = self._plan(1)
+        plan = self._plans.last
+        if all(x.shape == t.shape for x, (t, _) in zip(arrays, plan.inputs)):
+            return plan
+        if self._plans.sizes and all(x.ndim <= rt.MAX_RANK for x in arrays):
+            self._plans.fit([t.name for t, _ in plan.inputs], [x.shape for x in arrays])
+        plan = self._plans.get(1)
         for x, (t, _) in zip(arrays, plan.inputs):
             if x.shape != t.shape and x.ndim == len(t.shape) and x.shape[1:] == t.shape[1:] and x.shape[0] > 0:
-                plan = self._plan(x.shape[0])
+                plan = self._plans.get(x.shape[0])
                 break
         for x, (t, _) in zip(arrays, plan.inputs):
             if x.shape != t.shape:
@@ -239,7 +232,7 @@ class Network:
                 if x.dtype != into.dtype and not np.can_cast(x.dtype, into.dtype, "same_kind"):
                     raise Error(f"{self._path}: input {t.name} is {t.dtype}, the array {x.dtype}", 2)
                 np.copyto(into, x, casting="same_kind")
-            _check(rt.library.pith_plan_run(plan.plan), self._path)
+            _check(rt.library.pith_plan_run(plan.handle), self._path)
             return [array.copy() for _, array in plan.outputs]
 
     def run(self, inputs: Optional[Mapping[str, Any]] = None, *, picture: Optional[Path] = None):

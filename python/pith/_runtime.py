@@ -34,7 +34,8 @@ class COptions(ctypes.Structure):
                 ("observe", c_void_p), ("parallel_user", c_void_p), ("max_steps", c_uint64), ("stop", c_void_p),
                 ("stop_user", c_void_p), ("init_memory", c_void_p), ("init_memory_bytes", c_uint64),
                 ("costs", c_void_p), ("choices", c_void_p), ("n_choices", c_uint32), ("ordered", c_void_p),
-                ("threads", c_uint32), ("n_changes", c_uint32), ("changes", c_void_p)]
+                ("threads", c_uint32), ("n_changes", c_uint32), ("changes", c_void_p),
+                ("weights_of", c_void_p)]
 
 
 def open_library():
@@ -47,17 +48,15 @@ def open_library():
             ("pith_cpu_mask_parse", c_uint32, [c_char_p, POINTER(c_uint32)]),
             ("pith_threads_start", c_uint32, [POINTER(COptions), c_uint32]),
             ("pith_threads_stop", None, [POINTER(COptions)]),
-            ("pith_open_memory", c_uint32, [c_void_p, c_size_t, POINTER(COptions), POINTER(c_void_p),
-                                            POINTER(CError)]),
-            ("pith_sizes_open", c_uint32, [c_void_p, c_size_t, POINTER(c_void_p), POINTER(CError)]),
-            ("pith_sizes_free", None, [c_void_p]),
+            ("pith_plans_open", c_uint32, [c_void_p, c_size_t, POINTER(COptions), POINTER(c_void_p),
+                                           POINTER(CError)]),
+            ("pith_plans_sizes", c_void_p, [c_void_p]),
+            ("pith_plans_get", c_uint32, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(CError)]),
+            ("pith_plans_close", None, [c_void_p]),
             ("pith_sizes_count", c_uint32, [c_void_p]),
             ("pith_sizes_get", c_uint32, [c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_uint32),
                                           POINTER(c_uint32)]),
             ("pith_sizes_fit", c_uint32, [c_void_p, POINTER(CTensor), c_uint32, POINTER(CError)]),
-            ("pith_sizes_apply", c_uint32, [c_void_p, POINTER(COptions), POINTER(CError)]),
-            ("pith_plan_of", c_void_p, [c_void_p]),
-            ("pith_close", None, [c_void_p]),
             ("pith_blob_meta", c_uint32, [c_void_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_size_t)]),
             ("pith_plan_input_count", c_uint32, [c_void_p]),
             ("pith_plan_output_count", c_uint32, [c_void_p]),
@@ -78,5 +77,7 @@ library = open_library()
 def view(address, tensor):
     """The tensor's memory in the plan as an array; it lives as long as the plan."""
     shape = tuple(tensor.dim[:tensor.rank])
+    if not tensor.bytes:
+        return np.zeros(shape, TYPES[tensor.type])
     raw = (ctypes.c_uint8 * tensor.bytes).from_address(address)
     return np.frombuffer(raw, TYPES[tensor.type]).reshape(shape)

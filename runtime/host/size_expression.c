@@ -198,7 +198,7 @@ static bool read_size(const char *head, size_t n, struct size_names *names, stru
     char name[SIZE_NAME_BYTES];
     int used = 0;
     if (sscanf(head, "size %63s %" SCNu32 " %" SCNu32 "%n", name, &l->a, &l->b, &used) != 3 ||
-        (size_t)used != n || l->a == 0 || l->a > l->b || l->b > INT32_MAX ||
+        (size_t)used != n || l->a > l->b || l->b > INT32_MAX ||
         pith_size_name(names, name, strlen(name)) != UINT32_MAX)
         return false;
     l->name = pith_size_add_name(names, name, strlen(name));

@@ -174,7 +174,7 @@ static enum pith_status out_of_range(const struct pith_sizes *s, uint32_t i, uin
                                      struct pith_error *err)
 {
     return pith_error_set(err, PITH_ERR_ARGUMENT,
-                          "size %s is %" PRIu64 ", 1 to %" PRIu32 " are possible", s->names.name[i],
+                          "size %s is %" PRIu64 ", 0 to %" PRIu32 " are possible", s->names.name[i],
                           value, s->max[i]);
 }
 
@@ -186,7 +186,7 @@ enum pith_status pith_sizes_set(struct pith_sizes *sizes, const char *name, uint
     uint32_t i = named(sizes, name, err);
     if (i == UINT32_MAX)
         return PITH_ERR_ARGUMENT;
-    if (value == 0 || value > sizes->max[i])
+    if (value > sizes->max[i])
         return out_of_range(sizes, i, value, err);
     sizes->value[i] = value;
     return PITH_OK;
@@ -298,7 +298,7 @@ enum pith_status pith_sizes_fit(struct pith_sizes *sizes, const struct pith_tens
                 continue;
             value[name] = found;
             known[name] = true;
-            if (found == 0 || found > sizes->max[name])
+            if (found > sizes->max[name])
                 return out_of_range(sizes, name, found, err);
         }
     for (uint32_t i = 0; i < sizes->n_numbers; i++) {

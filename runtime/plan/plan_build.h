@@ -26,14 +26,14 @@ void *pith_block_high(struct block *b, uint64_t count, size_t each);
 
 /* What planning knows of a step beside struct step. */
 struct step_need {
-    uint64_t prep_bytes, prep_at; /* in the weights region */
-    uint64_t prep_form;
+    uint64_t prep_bytes, prep_at; /* in the weights region; bytes 0: none of its own */
     uint32_t prep_before;  /* the step before that prepared the same weight, plus 1; 0: none */
     uint32_t scratch_item; /* where step.scratch_bytes is not 0 */
 };
 
-#define NOT_STORED UINT64_MAX        /* nothing reads the elements */
-#define IN_IMAGE (UINT64_C(1) << 63) /* added to the place in the image where they are read */
+#define NOT_STORED UINT64_MAX          /* nothing reads the elements */
+#define IN_OTHER_PLAN (UINT64_MAX - 1) /* they are read in opts.weights_of */
+#define IN_IMAGE (UINT64_C(1) << 63)   /* added to the place in the image where they are read */
 
 struct builder {
     struct block block;
@@ -65,6 +65,10 @@ static inline struct weight *kept_weight(const struct builder *b, uint32_t c)
 
 /* Reserves a place in the weights region. PITH_ERR_LIMIT. */
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at);
+
+/* The elements of the constant v in opts.weights_of, or in what that borrows from; NULL: they are
+ * not there. */
+void *pith_build_data_elsewhere(const struct builder *b, uint32_t v);
 
 /* Steps from nodes, with all pointers but those to data; calls operators for their needs.
  * PITH_ERR_SPACE, or what an operator returns. */

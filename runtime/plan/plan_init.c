@@ -11,6 +11,7 @@
 #include "products/byte_table.h"
 #include "products/integer_conv.h"
 #include "kernels/kernel_ordered.h"
+#include "op_interface/op_empty.h"
 #include "plan/plan_build.h"
 
 /* ---- phases --------------------------------------------------------------------------------- */
@@ -57,6 +58,10 @@ static enum pith_status describe_value(struct builder *b, uint32_t v)
     t->data = NULL;
     if (pith_plan_is_constant(g, v))
         p->kind = VALUE_CONST;
+    if (tensor_is_empty(t)) { /* no node reads it (graph_read.c) */
+        p->kind = v < g->n_inputs ? VALUE_INPUT : VALUE_GONE;
+        return PITH_OK;
+    }
     return pith_shape_bytes(&t->shape, t->type, &p->bytes);
 }
 
@@ -208,12 +213,27 @@ static void order_sums(struct pith_plan *plan)
     (void)plan;
 }
 
+/* Forms of weights are numbers of what is made of them, but for these. */
+static bool may_share_weights(const struct pith_plan *plan)
+{
+    const struct pith_plan *other = plan->opts.weights_of;
+    const uint32_t flags = PITH_FLAG_NO_CHECKSUM | PITH_FLAG_INIT_APART | PITH_OPEN_READ;
+    return !other || (other->image == plan->image && other->image_bytes == plan->image_bytes &&
+                      other->opts.cpu_mask == plan->opts.cpu_mask &&
+                      other->opts.ordered == plan->opts.ordered &&
+                      plan_threads(&other->opts) == plan_threads(&plan->opts) &&
+                      ((other->opts.flags ^ plan->opts.flags) & ~flags) == 0 &&
+                      !(plan->opts.flags & PITH_FLAG_OUTLINE));
+}
+
 /* NO_FUSION runs every node as it stands: what tests compare with. Observed plans alias in place
  * only, because observers see each value. */
 static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
                               const struct pith_opts *opts)
 {
     enum pith_status st = read_graph(b, blob, bytes, opts);
+    if (!st && !may_share_weights(b->plan))
+        st = PITH_ERR_ARGUMENT;
     if (!st)
         st = pith_build_weights(b);
     if (st)
@@ -410,6 +430,8 @@ static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t
     uint32_t c = root - b->plan->graph.n_inputs;
     if (b->const_at[c] == NOT_STORED)
         return NULL;
+    if (b->const_at[c] == IN_OTHER_PLAN)
+        return (uint8_t *)pith_build_data_elsewhere(b, root) + offset;
     /* C has no way to say that a struct's pointer is only read by its reader; the cast takes
      * const away from what no step writes. */
     if (b->const_at[c] >= IN_IMAGE)

@@ -58,6 +58,14 @@ static void raise(uint64_t *max, uint64_t bytes)
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
+void *pith_build_data_elsewhere(const struct builder *b, uint32_t v)
+{
+    const struct pith_plan *other = b->plan->opts.weights_of;
+    while (other && !other->value[v].data)
+        other = other->opts.weights_of;
+    return other ? other->value[v].data : NULL;
+}
+
 /* Value v is read as data: if a constant is behind it, find a place for its elements. By the
  * root: a view of a constant is the constant. */
 static enum pith_status store_constant(struct builder *b, uint32_t v)
@@ -76,6 +84,10 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
     const uint8_t *lies = pith_weight_borrow(w);
     if (lies) {
         b->const_at[c] = IN_IMAGE + (uint64_t)(lies - b->plan->image);
+        return PITH_OK;
+    }
+    if (pith_build_data_elsewhere(b, v)) {
+        b->const_at[c] = IN_OTHER_PLAN;
         return PITH_OK;
     }
     raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
@@ -399,28 +411,60 @@ static uint32_t find_prepared(const struct builder *b, uint32_t i, uint64_t form
     uint32_t at = form && w ? b->prep_of[w - b->plan->weight] : 0;
     for (uint32_t n = 0; at != 0 && n < MAX_FORMS; n++) {
         const struct step_need *sn = &b->step_need[at - 1];
-        if (sn->prep_form == form && sn->prep_bytes == b->step_need[i].prep_bytes)
+        if (b->plan->step[at - 1].prep_form == form && sn->prep_bytes == b->step_need[i].prep_bytes)
             return at - 1;
         at = sn->prep_before;
     }
     return PLAN_NONE;
 }
 
+/* Whether step o of another plan prepared what step s needs. */
+static bool is_prepared(const struct pith_plan *plan, const struct step *s,
+                        const struct pith_plan *other, const struct step *o)
+{
+    return o->prep_form == s->prep_form && o->packed_bytes == s->packed_bytes && o->args.weight &&
+           other->weight_value[o->args.weight - other->weight] ==
+               plan->weight_value[s->args.weight - plan->weight];
+}
+
+/* What opts.weights_of has made of the weight of step i; NULL: nothing of this form. Plans for
+ * other sizes have mostly the same steps, so step i is tried first. */
+static void *prepared_there(const struct pith_plan *plan, uint32_t i)
+{
+    const struct step *s = &plan->step[i];
+    const struct pith_plan *other = s->args.weight && s->prep_form ? plan->opts.weights_of : NULL;
+    for (; other; other = other->opts.weights_of) {
+        if (i < other->n_steps && is_prepared(plan, s, other, &other->step[i]))
+            return other->step[i].args.prep;
+        for (uint32_t k = 0; k < other->n_steps; k++)
+            if (is_prepared(plan, s, other, &other->step[k]))
+                return other->step[k].args.prep;
+    }
+    return NULL;
+}
+
 /* A place for what step i prepares, or that of the same. Steps that read one weight form a list
  * through prep_before, newest first. */
-static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
+static enum pith_status place_prep(struct builder *b, uint32_t i)
 {
     struct step_need *sn = &b->step_need[i];
-    const struct weight *w = b->plan->step[i].args.weight;
-    uint32_t same = find_prepared(b, i, form);
+    struct step *s = &b->plan->step[i];
+    const struct weight *w = s->args.weight;
+    void *there = prepared_there(b->plan, i);
+    if (there) {
+        s->args.prep = there;
+        s->shares_prep = true;
+        sn->prep_bytes = 0;
+        return PITH_OK;
+    }
+    uint32_t same = find_prepared(b, i, s->prep_form);
     if (same != PLAN_NONE) {
         sn->prep_at = b->step_need[same].prep_at;
-        b->plan->step[i].shares_prep = true;
+        s->shares_prep = true;
         return PITH_OK;
     }
     if (w) {
         uint32_t *last = &b->prep_of[w - b->plan->weight];
-        sn->prep_form = form;
         sn->prep_before = *last;
         *last = i + 1;
     }
@@ -502,11 +546,14 @@ static enum pith_status query_need(struct builder *b, uint32_t i)
     struct step_need *sn = &b->step_need[i];
     sn->prep_bytes = s->packed_bytes = need.prep_bytes;
     s->scratch_bytes = need.scratch_bytes;
-    raise(&b->fill_bytes, need.prep_scratch_bytes);
+    s->prep_form = need.prep_form;
     raise(&b->scratch_bytes, need.scratch_bytes);
     if (need.writes_last)
         write_late(b, s);
-    return need.prep_bytes ? place_prep(b, i, need.prep_form) : PITH_OK;
+    enum pith_status placed = need.prep_bytes ? place_prep(b, i) : PITH_OK;
+    if (!s->shares_prep)
+        raise(&b->fill_bytes, need.prep_scratch_bytes);
+    return placed;
 }
 
 /* Where the table of nodes was, whose content the steps now hold: it is the last that was taken

@@ -15,7 +15,7 @@ struct step {
     struct op_args args;
     void *scratch;
     bool copies : 1;      /* a concat of which inputs lie in place: only the others are copied */
-    bool shares_prep : 1; /* an earlier step prepares args.prep */
+    bool shares_prep : 1; /* an earlier step prepares args.prep, or another plan did */
     bool reads_rows : 1;  /* op_need.reads_rows */
     bool pairs : 1;       /* it and the next step run a band of rows at a time (pair.c) */
     uint8_t choice;       /* op_need.choice */
@@ -27,6 +27,7 @@ struct step {
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;
     uint64_t packed_bytes, scratch_bytes; /* of args.prep, of scratch */
+    uint64_t prep_form;                   /* of args.prep: op_need.prep_form */
 };
 
 /* A view of a value that differs from the value's own: a bias as [O] (data: the value's), or

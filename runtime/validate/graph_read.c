@@ -3,6 +3,8 @@
  * names, regions and shapes. Everything lives in one block of the caller's: no allocation, no
  * failure half way. */
 #include "core/build_choice.h"
+#include "core/op_number.h"
+#include "op_interface/op_empty.h"
 #include "validate/graph_parse.h"
 #include "validate/region.h"
 #include "pith_runtime.h"
@@ -151,8 +153,14 @@ static void shape_constants(const struct graph *g, uint32_t batch, struct tview 
             (struct tview){computed_type(g->weights[i].type), g->weights[i].shape, NULL};
 }
 
+/* A repeat of 0 is another input's first dimension in the file: no number of the caller's. */
+static bool is_rows_of_reference(const struct graph_node *node, const struct pith_change *c)
+{
+    return c->value == 0 && node->info->op == PITH_OP_TILE && node->n_in > 1;
+}
+
 /* Numbers of the caller for those of the file. Attributes keep to their ranges; that they fit is
- * for the shape rules to say. */
+ * for the shape rules to say. An input's dimension may be 0. */
 static enum pith_status change_numbers(struct graph *g, const struct pith_opts *opts,
                                        int32_t *slots, struct pith_error *err)
 {
@@ -161,14 +169,16 @@ static enum pith_status change_numbers(struct graph *g, const struct pith_opts *
         enum pith_status st = PITH_ERR_CORRUPT;
         if (c->node == PITH_CHANGE_INPUT) {
             uint32_t input = c->slot / PITH_MAX_RANK, dim = c->slot % PITH_MAX_RANK;
-            if (input < g->n_inputs && dim < g->inputs[input].shape.rank && c->value > 0) {
+            if (input < g->n_inputs && dim < g->inputs[input].shape.rank && c->value >= 0) {
                 g->inputs[input].shape.dim[dim] = (uint32_t)c->value;
                 st = PITH_OK;
             }
         } else if (c->node < g->n_nodes && c->slot < g->nodes[c->node].info->n_slots) {
             const struct graph_node *node = &g->nodes[c->node];
             slots[node->attr - slots + c->slot] = c->value;
-            st = pith_op_check(node->info, node->attr, node->n_in, node->n_out);
+            st = is_rows_of_reference(node, c)
+                     ? PITH_ERR_UNSUPPORTED
+                     : pith_op_check(node->info, node->attr, node->n_in, node->n_out);
         }
         if (st)
             return pith_fail(err, st, TAG_GRAPH, 0);
@@ -202,24 +212,87 @@ static bool reads_selection(const struct graph *g, const struct graph_node *node
     return false;
 }
 
-/* Node by node in file order: inputs of a node have smaller numbers, so their shapes are known. */
-static enum pith_status shape_all(const struct image *im, const struct graph *g, uint32_t batch,
-                                  struct graph_memory *m, struct pith_error *err)
+static void drop_empty_inputs(const struct graph_memory *m, struct graph_node *node)
 {
-    uint64_t count;
-    uint64_t at = (uint64_t)(im->chunk[CHUNK_GRAPH].bytes - im->blob);
-    shape_constants(g, batch, m->values);
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (pith_shape_count(&m->values[i].shape, &count))
-            return pith_fail(err, PITH_ERR_CORRUPT, TAG_GRAPH, at);
+    uint32_t *in = m->refs + (node->in - m->refs), n = 0;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (!tensor_is_empty(&m->values[in[i]]))
+            in[n++] = in[i];
+    node->n_in = n;
+}
+
+/* With sizes of the caller: what there is to do for values without elements, before the node's
+ * shape rule. *gone: nothing, and its outputs have none either. */
+static enum pith_status look_for_empty(const struct graph_memory *m, struct graph_node *node,
+                                       bool *gone)
+{
+    for (uint32_t i = 0; i < node->n_in; i++)
+        m->in[i] = node->in[i] == PITH_NO_VALUE ? NULL : &m->values[node->in[i]];
+    const struct op_args args = node_args(node, m->in, m->out);
+    switch (pith_op_empty(&args)) {
+    case OP_HAS_ELEMENTS:
+        return PITH_OK;
+    case OP_NEEDS_ELEMENTS:
+        return PITH_ERR_UNSUPPORTED;
+    case OP_JOINS_OTHERS:
+        drop_empty_inputs(m, node);
+        return PITH_OK;
+    case OP_GIVES_EMPTY:
+        break;
+    }
+    for (uint32_t i = 0; i < node->n_out; i++)
+        m->values[node->first_out + i] = empty_tensor(PITH_U8);
+    *gone = true;
+    return PITH_OK;
+}
+
+/* An output is not read by a node, so that nothing would refuse it. */
+static bool has_empty_output(const struct graph *g, const struct tview *values)
+{
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (tensor_is_empty(&values[g->outputs[i]]))
+            return true;
+    return false;
+}
+
+/* Node by node in file order: inputs of a node have smaller numbers, so their shapes are known.
+ * Nodes that have nothing to do are taken out. */
+static enum pith_status shape_nodes(struct graph *g, const struct pith_opts *opts,
+                                    const struct graph_memory *m)
+{
+    uint32_t n = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        enum pith_status st = pith_validate_node(&g->nodes[i], m->values, m->in, m->out);
-        if (!st && reads_selection(g, &g->nodes[i]))
+        struct graph_node *node = &g->nodes[i];
+        bool gone = false;
+        enum pith_status st = opts && opts->n_changes ? look_for_empty(m, node, &gone) : PITH_OK;
+        if (!st && !gone)
+            st = pith_validate_node(node, m->values, m->in, m->out);
+        if (!st && reads_selection(g, node))
             st = PITH_ERR_UNSUPPORTED;
         if (st)
-            return pith_fail(err, st, TAG_GRAPH, at);
+            return st;
+        if (!gone)
+            g->nodes[n++] = *node;
     }
-    return PITH_OK;
+    if (n == g->n_nodes)
+        return PITH_OK;
+    g->n_nodes = n;
+    return has_empty_output(g, m->values) ? PITH_ERR_UNSUPPORTED : pith_graph_regions(g);
+}
+
+static enum pith_status shape_all(const struct image *im, struct graph *g,
+                                  const struct pith_opts *opts, struct graph_memory *m,
+                                  struct pith_error *err)
+{
+    uint64_t count;
+    shape_constants(g, opts ? opts->batch : 0, m->values);
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < g->n_inputs && !st; i++)
+        if (!tensor_is_empty(&m->values[i]))
+            st = pith_shape_count(&m->values[i].shape, &count);
+    st = st ? st : shape_nodes(g, opts, m);
+    return st ? pith_fail(err, st, TAG_GRAPH, (uint64_t)(im->chunk[CHUNK_GRAPH].bytes - im->blob))
+              : PITH_OK;
 }
 
 /* Chunks that no step reads. A build without their part refuses a file that has them. */
@@ -271,7 +344,7 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
         (BUILT_PART(TEXTS) && (st = read_names(&im, &p.g, &m, err))) ||
         (st = read_extras(&im, p.g.n_values, err)) || (st = match_regions(&im, &p.g, err)) ||
         (opts && (st = change_numbers(&p.g, opts, m.slots, err))) ||
-        (st = shape_all(&im, &p.g, opts ? opts->batch : 0, &m, err)))
+        (st = shape_all(&im, &p.g, opts, &m, err)))
         return st;
     *g = p.g;
     *value_shapes = m.values;

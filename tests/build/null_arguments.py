@@ -21,6 +21,7 @@ MAY_BE_NULL = {
     "pith_plan_file_open": {"why"},
     "pith_open": {"opts"},
     "pith_open_memory": {"opts"},
+    "pith_plans_open": {"opts"},
     "pith_preprocess_read": {"text"},
     "pith_cuda_plan_enqueue": {"stream"},
     "pith_huff_encode": {"symbols"},

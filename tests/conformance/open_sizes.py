@@ -111,7 +111,7 @@ def decoder(seed):
     return g.model([("ids", T.INT64, ["batch", "seq"]), ("mask", T.INT64, ["batch", "past + seq"]),
                     ("past_k", T.FLOAT, cache), ("past_v", T.FLOAT, cache)],
                    [("logits", T.FLOAT, ["batch", "seq", V]), ("present_k", T.FLOAT, ["a", H, "t", D // H]),
-                    ("present_v", T.FLOAT, ["a", H, "t", D // H])]), {"batch": [1, 2], "seq": [1, 4], "past": [1, 9, 40]}, {}
+                    ("present_v", T.FLOAT, ["a", H, "t", D // H])]), {"batch": [1, 2], "seq": [1, 4], "past": [0, 1, 9, 40]}, {}
 
 
 def bias(seed):
@@ -227,10 +227,10 @@ def feed_of(model, sizes, fixed, rng):
     return feed
 
 
-def combinations(sizes):
+def combinations(sizes, rng):
     """Each value at least once, in different company."""
-    most = max(len(v) for v in sizes.values())
-    return [{k: v[(i * (1 + j)) % len(v)] for j, (k, v) in enumerate(sizes.items())} for i in range(most + 1)]
+    return [{k: int(v[i] if i < len(v) else rng.choice(v)) for k, v in ((k, rng.permutation(v)) for k, v in sizes.items())}
+            for i in range(max(map(len, sizes.values())) + 1)]
 
 
 def check(make, seed, work):
@@ -245,7 +245,7 @@ def check(make, seed, work):
     if grown > 1.01:
         bad.append(f"the file is {grown:.2f} times as large")
     names = [o.name for o in session.get_outputs()]
-    for at in combinations(sizes):
+    for at in combinations(sizes, rng):
         feed = feed_of(model, at, fixed, rng)
         wanted = session.run(None, feed)
         got = outputs_of(f"{work}/net.pith", feed, work, names)
@@ -256,10 +256,14 @@ def check(make, seed, work):
             off = np.abs(a - b.reshape(a.shape)).max() if a.size == b.size else np.inf
             if not off <= 1e-4 * max(1, np.abs(a).max()):
                 bad.append(f"{at}: off by {off}")
+        if 0 in at.values():
+            continue
         shapes = [w for n, a in feed.items() for w in ("--input-shape", n + ":" + "x".join(map(str, a.shape)))]
         r = run("import", f"{work}/net.onnx", *shapes, "-q", "-f", "-o", f"{work}/fixed.pith")
         same = outputs_of(f"{work}/fixed.pith", feed, work, names) if r.returncode == 0 else r.stderr
-        if isinstance(same, str) or any(a.tobytes() != b.tobytes() for a, b in zip(same, got)):
+        # A bias that is a constant in the fixed file is added in the product, where the sum has other roundings.
+        off = 1e-6 if make is bias else 0
+        if isinstance(same, str) or any(np.abs(a - b).max() > off for a, b in zip(same, got)):
             bad.append(f"{at}: not the bits of a file with these sizes {same if isinstance(same, str) else ''}")
     return bad
 

@@ -113,6 +113,67 @@ static void run(enum kind kind, uint32_t readers, bool own, struct result *r)
     free(mem);
 }
 
+/* A second plan reads what the first has made, a third what the second borrowed. */
+static void borrowed(enum kind kind)
+{
+    struct pith_opts opts;
+    struct pith_plan *plan[3];
+    struct pith_need need;
+    struct pith_tensor first, t;
+    void *mem[3];
+    pith_opts_init(&opts, sizeof opts);
+    build(kind, READERS, false);
+    for (int i = 0; i < 3; i++) {
+        mem[i] = gd_plan(&opts, &plan[i], &need);
+        assert_true((need.weights_bytes != 0) == (i == 0));
+        opts.weights_of = plan[i];
+        set_inputs(plan[i], kind);
+        assert_int_equal(pith_plan_run(plan[i]), PITH_OK);
+        for (uint32_t k = 0; k < pith_plan_output_count(plan[i]); k++) {
+            assert_int_equal(pith_plan_output(plan[0], k, &first), PITH_OK);
+            assert_int_equal(pith_plan_output(plan[i], k, &t), PITH_OK);
+            assert_memory_equal(pith_plan_output_data(plan[0], k),
+                                pith_plan_output_data(plan[i], k), t.bytes);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        free(mem[i]);
+}
+
+static void test_borrowed(void **state)
+{
+    (void)state;
+    borrowed(MATMUL);
+    borrowed(MATMUL_BOTH_WAYS);
+    borrowed(INTEGERS);
+    borrowed(CONV_OF_SIZES);
+    borrowed(CONV_TRANSPOSE_OF_SIZES);
+}
+
+static void test_lender_must_match(void **state)
+{
+    (void)state;
+    struct pith_opts opts;
+    struct pith_plan *plan;
+    struct pith_need need;
+    uint64_t work_bytes;
+    pith_opts_init(&opts, sizeof opts);
+    build(MATMUL, 2, false);
+    void *mem = gd_plan(&opts, &plan, &need);
+    opts.weights_of = plan;
+    opts.flags = PITH_FLAG_DENSE_ONLY;
+    assert_int_equal(pith_plan_work_bytes(gd_image(), 0, &opts, &work_bytes), PITH_OK);
+    void *work = aligned_alloc(64, (size_t)work_bytes);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, work, (size_t)work_bytes, &need),
+                     PITH_ERR_ARGUMENT);
+    opts.flags = 0;
+    opts.cpu_mask = PITH_CPU_REF;
+    enum pith_status st = pith_plan_need(gd_image(), 0, &opts, work, (size_t)work_bytes, &need);
+    assert_int_equal(st, pith_cpu_features() & PITH_BUILD_CPU ? PITH_ERR_ARGUMENT : PITH_OK);
+    free(work);
+    free(mem);
+}
+
 static void packed_once(enum kind kind, uint32_t forms)
 {
     static struct result shared, own, few;
@@ -150,6 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_packed_once),
         cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_borrowed),
+        cmocka_unit_test(test_lender_must_match),
     };
     return cmocka_run_group_tests_name("shared_weight", tests, NULL, NULL);
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sizes_of_plans.c - plans of one file for changing sizes: what a size of 0 leaves out, what
+ * it cannot, and which plans are kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "model/model_sizes.h"
+#include "op_interface/op_attr.h"
+#include "pith_host.h"
+#include "pith_pack.h"
+#include "sample_models.h"
+
+enum { X, Y, ONE, N_ENDS };
+
+/* x [P, 3] and y [P + 2, 3], where P is 2, and a constant [1, 3]. */
+static struct pith_model *begin(void)
+{
+    static const uint32_t x[] = {2, 3}, y[] = {4, 3}, one[] = {1, 3};
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    m->inputs[m->n_inputs++] = add_value(m, "x", PITH_F32, 2, x);
+    m->inputs[m->n_inputs++] = add_value(m, "y", PITH_F32, 2, y);
+    add_constant(m, &r, "one", 2, one);
+    return m;
+}
+
+static uint32_t step(struct pith_model *m, uint32_t op, const char *name, uint32_t a, uint32_t b)
+{
+    const uint32_t in[] = {a, b};
+    char out[32];
+    snprintf(out, sizeof out, "%s_out", name);
+    return add_node(m, op, name, out, b == PITH_VALUE_NONE ? 1 : 2, in)->out[0];
+}
+
+static int32_t *attr(struct pith_model *m)
+{
+    return m->nodes[m->n_nodes - 1].attr;
+}
+
+/* Rows 0 to P - 1 of y. */
+static uint32_t first_rows(struct pith_model *m)
+{
+    uint32_t v = step(m, PITH_OP_SLICE, "slice", Y, PITH_VALUE_NONE);
+    int32_t *a = attr(m);
+    a[ATTR_SLICE_AXES] = a[ATTR_SLICE_STARTS] = a[ATTR_SLICE_ENDS] = 1;
+    a[ATTR_SLICE_ENDS + 1] = 2;
+    return v;
+}
+
+/* P times the constant. */
+static uint32_t repeated(struct pith_model *m)
+{
+    uint32_t v = step(m, PITH_OP_TILE, "tile", ONE, PITH_VALUE_NONE);
+    attr(m)[ATTR_TILE_REPEATS] = 2;
+    attr(m)[ATTR_TILE_REPEATS + 1] = 2;
+    attr(m)[ATTR_TILE_REPEATS + 2] = 1;
+    return v;
+}
+
+static struct pith_buffer finish(struct pith_model *m, uint32_t output, const char *sizes)
+{
+    struct pith_buffer packed = {0};
+    struct pith_error err = {0};
+    m->outputs[m->n_outputs++] = output;
+    if (pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
+        pith_model_pack(m, NULL, &packed, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    return packed;
+}
+
+static struct pith_plans *open_plans(const struct pith_buffer *b)
+{
+    struct pith_plans *p = NULL;
+    assert_int_equal(pith_plans_open(b->data, b->bytes, NULL, &p, NULL), PITH_OK);
+    return p;
+}
+
+static enum pith_status plan_at(struct pith_plans *p, uint32_t size, struct pith_plan **plan,
+                                struct pith_error *err)
+{
+    assert_int_equal(pith_sizes_set(pith_plans_sizes(p), "P", size, err), PITH_OK);
+    return pith_plans_get(p, 0, plan, err);
+}
+
+/* Concat(Relu(x), first rows of y + P constants, y) */
+static struct pith_buffer joined(void)
+{
+    struct pith_model *m = begin();
+    uint32_t a = step(m, PITH_OP_RELU, "relu", X, PITH_VALUE_NONE), b = first_rows(m),
+             c = step(m, PITH_OP_ADD, "add", b, repeated(m));
+    const uint32_t in[] = {a, c, Y};
+    uint32_t v = add_node(m, PITH_OP_CONCAT, "join", "joined", 3, in)->out[0];
+    attr(m)[ATTR_AXIS] = 0;
+    /* nodes: relu, slice, tile, add, join */
+    return finish(m, v, "size P 2 9\ndim 0 0 P\ndim 1 0 P + 2\nattr 1 19 P\nattr 2 1 P");
+}
+
+static void test_empty_is_left_out(void **state)
+{
+    (void)state;
+    struct pith_buffer b = joined();
+    struct pith_plans *p = open_plans(&b);
+    static const uint32_t sizes[] = {0, 2, 9, 1, 0};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const uint32_t n = sizes[i];
+        struct pith_plan *plan;
+        struct pith_tensor t;
+        struct pith_error err = {0};
+        if (plan_at(p, n, &plan, &err))
+            fail_msg("P %u: %s", n, err.text);
+        assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
+        assert_int_equal(t.dim[0], n);
+        assert_int_equal(t.bytes, n * 12);
+        assert_int_equal(pith_plan_layer_count(plan) == 1, n == 0);
+        float *x = pith_plan_input_data(plan, 0), *y = pith_plan_input_data(plan, 1);
+        for (uint32_t k = 0; k < n * 3; k++)
+            x[k] = -1.0f;
+        for (uint32_t k = 0; k < (n + 2) * 3; k++)
+            y[k] = (float)k;
+        assert_int_equal(pith_plan_run(plan), PITH_OK);
+        assert_int_equal(pith_plan_output(plan, 0, &t), PITH_OK);
+        assert_int_equal(t.dim[0], n + n + n + 2);
+        const float *out = pith_plan_output_data(plan, 0);
+        for (uint32_t k = 0; k < n * 3; k++)
+            assert_true(out[k] == 0.0f && out[(n + k / 3) * 3 + k % 3] != (float)k);
+        for (uint32_t k = 0; k < (n + 2) * 3; k++)
+            assert_true(out[n * 6 + k] == (float)k);
+    }
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
+/* What computes something of no elements, or gives none, is refused, and other sizes still run. */
+static void test_empty_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct pith_model *m = begin();
+        uint32_t v = step(m, i == 0 ? PITH_OP_SOFTMAX : PITH_OP_RELU, "node", X, PITH_VALUE_NONE);
+        if (i == 1) {
+            v = step(m, PITH_OP_PAD, "pad", v, PITH_VALUE_NONE);
+            attr(m)[ATTR_PAD_BEGIN] = attr(m)[ATTR_PAD_END] = 2;
+        }
+        if (i < 2) {
+            v = step(m, PITH_OP_CONCAT, "join", v, Y);
+            attr(m)[ATTR_AXIS] = 0;
+        }
+        struct pith_buffer b = finish(m, v, "size P 2 9\ndim 0 0 P\ndim 1 0 P + 2");
+        struct pith_plans *p = open_plans(&b);
+        struct pith_plan *plan;
+        struct pith_error err = {0};
+        assert_int_equal(plan_at(p, 0, &plan, &err), PITH_ERR_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "where size P is 0"));
+        assert_int_equal(plan_at(p, 1, &plan, &err), PITH_OK);
+        pith_plans_close(p);
+        pith_buffer_free(&b);
+    }
+}
+
+/* The same sizes give the same plan, of which the last two stay as they are. */
+static void test_kept(void **state)
+{
+    (void)state;
+    struct pith_buffer b = joined();
+    struct pith_plans *p = open_plans(&b);
+    struct pith_plan *plan, *again, *before = NULL;
+    assert_int_equal(pith_sizes_set_max(pith_plans_sizes(p), "P", 1000, NULL), PITH_OK);
+    for (uint32_t n = 1; n < 400; n++) {
+        float first = -1.0f;
+        if (before)
+            memcpy(&first, pith_plan_input_data(before, 0), sizeof first);
+        assert_int_equal(plan_at(p, n, &plan, NULL), PITH_OK);
+        assert_int_equal(plan_at(p, n, &again, NULL), PITH_OK);
+        assert_ptr_equal(plan, again);
+        if (before)
+            assert_true(first == *(float *)pith_plan_input_data(before, 0));
+        *(float *)pith_plan_input_data(plan, 0) = (float)n;
+        before = plan;
+    }
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    pith_plans_forget(p, &opts);
+    assert_int_equal(pith_plans_get(p, 0, &plan, NULL), PITH_OK);
+    struct pith_tensor t;
+    assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
+    assert_int_equal(t.dim[0], 399);
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty_is_left_out),
+        cmocka_unit_test(test_empty_is_refused),
+        cmocka_unit_test(test_kept),
+    };
+    return cmocka_run_group_tests_name("sizes_of_plans", tests, NULL, NULL);
+}
