@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include "decode/adaptive_decode.h"
 #include "graph_open.h"
+#include "pack.h"
 #include "pith_model.h"
 #include "pith_pack.h"
 #include "pith_runtime.h"
 
 /* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed
  * by bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make.
- * Adaptive: SqueezeNet's file of the sweep, 370; pruned tensors take less. Classes: SqueezeNet in
- * 16 centroids, 30. Huffman: eight layers of
- * 2048x2048 in 16 centroids, 4. Byte planes: MobileNet-v2 as it was imported, 3. */
-#define ADAPTIVE_NS 370.0
+ * Classes: SqueezeNet in 16 centroids, 30. Huffman: eight layers of 2048x2048 in 16 centroids, 4.
+ * Byte planes: MobileNet-v2 as it was imported, 3. */
 #define CLASSES_NS 30.0
 #define HUFFMAN_NS 4.0
 #define PLANES_NS 3.0

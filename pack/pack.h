@@ -18,6 +18,9 @@
 #include "pack_pieces.h"
 #include "pith_model.h"
 
+/* Nanoseconds to decode an adaptive element, as those of load_estimate.c: SqueezeNet's file of the
+ * sweep. Pruned tensors take less. */
+#define ADAPTIVE_NS 370.0
 #define PITH_FEWEST_PLANES 4096u /* f32 of a tensor, to be coded byte by byte as a rule */
 
 struct pack_file {
@@ -48,6 +51,12 @@ struct pack_const {
     bool by_classes; /* may be coded so */
 };
 
+/* Support and indices are one stream. */
+static inline bool pith_pack_is_streamed(const struct pack_const *c)
+{
+    return c->w.code == CODE_ADAPTIVE || c->w.code == CODE_CLASSES;
+}
+
 /* Streams and tables of all constants. tables: one run of bytes each, n of them. */
 struct pack_tables {
     struct byte_out *table;
@@ -64,6 +73,9 @@ enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err
  * it stays as it is. Those before it are done. */
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err);
+/* Streams of all, where those are shorter than other codes. */
+enum pith_status pith_pack_streams(struct pack_const *consts, uint32_t n,
+                                   struct pack_tables *tables, struct pith_error *err);
 /* Those coded by classes, if they are large together; others stay as they are. */
 enum pith_status pith_pack_classes(struct pack_const *consts, uint32_t n,
                                    struct pack_tables *tables, struct pith_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_classes.c - constants under static rANS tables by classes (docs/format-streams.md, section
- * 12), where all together are large: one model is fitted to all of a kind, and a tensor has one of
- * its own where that takes fewer bytes. Integers that are levels of a trellis are recognized:
- * nothing else fits for long. */
+ * 12), where all together are large; pack_streams.c takes them or adaptive ones. One model is
+ * fitted to all of a kind, and a tensor has one of its own where that takes fewer bytes. Integers
+ * that are levels of a trellis are recognized: nothing else fits for long. */
 #include <stdlib.h>
 #include "base/error_fill.h"
 #include "huffman/class_encode.h"

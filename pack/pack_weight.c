@@ -18,7 +18,6 @@
 #define FEWEST_SHORT 64u    /* where these are not wanted in place: fewer save nothing */
 #define OTHER_CODE_BYTES 1u /* its prefix */
 #define SCALED_BYTES 4u     /* prefixes and layout of integers with scales, beside a plain tensor */
-#define MOST_ADAPTIVE 4096u /* elements of an adaptive tensor beside others coded by classes */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
 
@@ -296,12 +295,6 @@ static void use_table(struct huff_table *t, const struct pack_tables *tables, ui
     *t = (struct huff_table){tables->table[i].data, tables->table[i].bytes};
 }
 
-/* Support and indices are one stream. */
-static bool is_streamed(const struct pack_const *c)
-{
-    return c->w.code == CODE_ADAPTIVE || c->w.code == CODE_CLASSES;
-}
-
 /* Those constants that take part, and the table each got. */
 struct sharing {
     uint32_t n;
@@ -469,7 +462,7 @@ static enum pith_status choose_indices(struct pack_const *consts, uint32_t n,
         enum weight_code code;
         uint64_t bytes;
         enum pith_status st;
-        if (!const_of(c)->codebook || is_streamed(c))
+        if (!const_of(c)->codebook || pith_pack_is_streamed(c))
             continue;
         if ((st = gather_indices(c, err)))
             return st;
@@ -605,7 +598,7 @@ static enum pith_status choose_supports(struct pack_const *consts, uint32_t n, s
     for (uint32_t i = 0; i < n; i++) {
         struct pack_const *c = &consts[i];
         bool coded = false;
-        if (!const_of(c)->mask || is_streamed(c))
+        if (!const_of(c)->mask || pith_pack_is_streamed(c))
             continue;
         if (const_of(c)->code != PITH_CODE_PLAIN && c->w.count <= UINT32_MAX) {
             if (c->w.nnz == 0) {
@@ -692,27 +685,6 @@ enum pith_status pith_pack_other_bytes(struct pack_const *c, uint64_t *bytes,
     return st;
 }
 
-/* Support and indices as one stream, where that is shorter: by classes; adaptive ones are for what
- * is small. */
-static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
-                                          struct pack_tables *tables, struct pith_error *err)
-{
-    enum pith_status st = pith_pack_classes(consts, n, tables, err);
-    bool large = tables->n > 0;
-    for (uint32_t i = 0; i < n && !st; i++) {
-        struct pack_const *c = &consts[i];
-        uint64_t bytes;
-        bool slow =
-            large && c->w.count > MOST_ADAPTIVE && (c->by_classes || !const_of(c)->codebook);
-        if (is_streamed(c) || c->w.scaled || const_of(c)->code != PITH_CODE_ADAPTIVE ||
-            c->w.nnz == 0 || c->w.count > UINT32_MAX || slow)
-            continue;
-        if (!(st = pith_pack_other_bytes(c, &bytes, err)))
-            st = pith_pack_adaptive(c, i, bytes, err);
-    }
-    return st;
-}
-
 /* ---- all ------------------------------------------------------------------------------------- */
 
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
@@ -735,7 +707,7 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
             st = pack_scaled(&consts[i], err);
     }
     if (!st)
-        st = pack_all_streamed(consts, n, tables, err);
+        st = pith_pack_streams(consts, n, tables, err);
     if (!st)
         st = pack_supports(consts, n, tables, err);
     if (!st)

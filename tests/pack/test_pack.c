@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "base/byte_out.h"
 #include "pith_load.h"
+#include "pack/graph_open.h"
 #include "pack/pack.h"
 #include "pith_pack.h"
 #include "sample_models.h"
@@ -464,6 +465,68 @@ static void the_third_tensor_may_follow_the_first(void **state)
     pith_model_free(m);
 }
 
+/* One layer of rows x cols in 7 levels; spread: of the logarithm of what each row and each column
+ * is multiplied by. */
+static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double spread)
+{
+    struct sample_random r = sample_random_of(9);
+    struct pith_model *m = sample_new();
+    double *scale = malloc((rows + cols) * sizeof *scale);
+    assert_non_null(scale);
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, cols});
+    m->inputs[m->n_inputs++] = x;
+    x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){rows, cols});
+    m->outputs[m->n_outputs++] = x;
+    struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
+    put_on_grid(m, k, 3, 1);
+    k->mask = NULL;
+    for (uint32_t i = 0; i < rows + cols; i++)
+        scale[i] = exp(spread * ((double)sample_below(&r, 2001) / 1000 - 1));
+    for (uint64_t i = 0; i < k->count; i++) {
+        double v = (double)sample_below(&r, 1001) + (double)sample_below(&r, 1001) - 1000;
+        v *= scale[i / cols] * scale[rows + i % cols] / 300;
+        int level = (int)(v < -3 ? -3 : v > 3 ? 3 : v);
+        k->codebook->index[i] = (uint8_t)(level + 3);
+        ((float *)k->data)[i] = (float)level * 0.125f;
+    }
+    free(scale);
+    return m;
+}
+
+/* Classes where they cost hardly more bytes; where rows and columns differ, what learns is smaller
+ * and taken, unless it takes more than a second to decode. */
+static void streams_are_chosen_by_bytes_and_time(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t rows, cols;
+        double spread;
+        enum weight_code code;
+    } want[] = {
+        {300, 400, 0, CODE_CLASSES}, {300, 400, 3, CODE_ADAPTIVE}, {1650, 1650, 3, CODE_CLASSES}};
+    for (uint32_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct pith_model *m = layer_of_levels(want[i].rows, want[i].cols, want[i].spread);
+        struct pith_buffer file = pack(m, true, false);
+        struct open_graph o;
+        struct pith_error err;
+        assert_int_equal(pith_graph_open(file.data, file.bytes, 0, &o, &err), PITH_OK);
+        assert_int_equal(o.g.weights[0].code, want[i].code);
+        pith_graph_close(&o);
+        struct pith_model *back = unpack(&file);
+        const struct pith_const *a = m->values[m->nodes[0].in[1]].constant;
+        const struct pith_const *b = back->values[back->nodes[0].in[1]].constant;
+        assert_memory_equal(a->data, b->data, a->count * sizeof(float));
+        if (a->count < 1000000) { /* for the time that it takes */
+            struct pith_buffer again = pack(back, true, false);
+            assert_same_bytes(&file, &again);
+            pith_buffer_free(&again);
+        }
+        pith_model_free(back);
+        pith_buffer_free(&file);
+        pith_model_free(m);
+    }
+}
+
 struct costs {
     uint32_t calls, rows[4];
     size_t each; /* of each slice but the first */
@@ -667,6 +730,7 @@ int main(void)
         cmocka_unit_test(codebooks_fit_their_tensors),
         cmocka_unit_test(constants_fill_their_shapes),
         cmocka_unit_test(the_third_tensor_may_follow_the_first),
+        cmocka_unit_test(streams_are_chosen_by_bytes_and_time),
         cmocka_unit_test(slices_take_a_256th),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
