@@ -17,20 +17,20 @@
 static const char *place(const struct writer *w, uint32_t i, bool written, char text[96])
 {
     const struct store *s = &w->net->store[i];
-    const char *cast = s->is_f32 ? (written ? "(float *)" : "(const float *)") : "";
+    const char *cast = s->element != ELEMENT_F32 ? "" : written ? "(float *)" : "(const float *)";
     unsigned long long at = 0;
     for (; s->part_of != STORE_NONE; s = &w->net->store[i]) {
         at += s->part_at;
         i = s->part_of;
     }
-    const unsigned long long element = at / (s->is_f32 ? 4 : 1);
+    const unsigned long long element = at / s->element;
     if (s->constant)
         snprintf(text, 96, "c%u + %llu", i, element);
     else if (s->output != STORE_NONE)
         snprintf(text, 96, "out%u + %llu", s->output, element);
     else if (s->input != STORE_NONE)
         snprintf(text, 96, "in%u + %llu", s->input, element);
-    else if (s->is_f32)
+    else if (s->element == ELEMENT_F32)
         snprintf(text, 96, "%s(void *)(arena + %llu)", cast, (unsigned long long)s->at + at);
     else
         snprintf(text, 96, "arena + %llu", (unsigned long long)s->at + at);
@@ -202,9 +202,10 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
         return say_layer(w, i, "0");
     }
     if (s->kind == STEP_GROUPED || s->kind == STEP_GROUPED_F32) {
-        pith_c_use(w, f32 ? "grouped_f32" : "grouped");
-        pith_c_say(o, "        conv_grouped%s(&g, &l%u, %s, %s, arena + %llu, %u, %u);\n",
-                   f32 ? "_f32" : "", i, x, y, scratch, g->c / g->groups, g->oc / g->groups);
+        const uint32_t number[] = {f32};
+        pith_c_instance(w, k.one, "CONV_GROUPED", "grouped", number, 1);
+        pith_c_say(o, "        %s(&g, &l%u, %s, %s, arena + %llu, %u, %u);\n", k.one, i, x, y,
+                   scratch, g->c / g->groups, g->oc / g->groups);
         pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
         return say_layer(w, i, "0");
     }
@@ -255,32 +256,14 @@ static void say_copy(struct writer *w, const struct step *s, const char *x, cons
         c->n[0], c->n[1], c->n[2], c->n[3], c->from[0], c->from[1], c->from[2], c->from[3],
         c->to[0], c->to[1], c->to[2], c->to[3]);
     pith_c_say(o, "        copy_block(&c, %s%s, %s%s, %u);\n",
-               s->size == 4 ? "(const uint8_t *)" : "", from, s->size == 4 ? "(uint8_t *)" : "", to,
+               s->size > 1 ? "(const uint8_t *)" : "", from, s->size > 1 ? "(uint8_t *)" : "", to,
                s->size);
-}
-
-static void say_binary(struct writer *w, const struct step *s, const char *x, const char *b,
-                       const char *y)
-{
-    const char op = s->op == PITH_OP_ADD   ? '+'
-                    : s->op == PITH_OP_SUB ? '-'
-                    : s->op == PITH_OP_MUL ? '*'
-                                           : '/';
-    struct byte_out *o = &w->calls;
-    pith_c_say(o, "        const float *a = %s, *b = %s;\n        float *y = %s;\n", x, b, y);
-    for (uint32_t i = 0; i < 4; i++)
-        pith_c_say(o, "        for (uint32_t i%u = 0; i%u < %u; i%u++)\n", i, i, s->dim[i], i);
-    pith_c_say(
-        o,
-        "            *y++ = a[i0 * %u + i1 * %u + i2 * %u + i3 * %u] %c b[i0 * %u + i1 * %u + i2 * "
-        "%u + i3 * %u];\n",
-        s->x_step[0][0], s->x_step[0][1], s->x_step[0][2], s->x_step[0][3], op, s->x_step[1][0],
-        s->x_step[1][1], s->x_step[1][2], s->x_step[1][3]);
 }
 
 /* The kernel of a step, the part of kernels.h.in that has it, and its call, where $ stands before
  * what the step puts there (say_field). */
 #define GRIDS(...) "static const struct grid q[] = {" __VA_ARGS__ "};\n        "
+#define NEST "static const struct nest g = {$D};\n        "
 #define POOL "static const struct pool g = {$W};\n        "
 static const struct {
     const char *name, *part, *call;
@@ -301,9 +284,9 @@ static const struct {
     [STEP_TABLE] = {"table", "table", "look_up(t$i, $x, $y, $n);"},
     [STEP_FLIP] = {"i8-to-u8", NULL,
                    "for (uint32_t i = 0; i < $n; i++)\n            ($y)[i] = ($x)[i] ^ 128;"},
-    [STEP_MAX_POOL] = {"max-pool", "max_pool", POOL "max_pool(&g, $x, $y, $l);"},
+    [STEP_MAX_POOL] = {"max-pool", "max_pool", POOL "max_pool(&g, $x, $y, 1, $e, 0, $t);"},
     [STEP_AVERAGE_POOL] = {"average-pool", "average_pool",
-                           POOL GRIDS("{$0}, {$2}") "average_pool(&g, $x, $y, q, $t);"},
+                           POOL GRIDS("{$0}, {$2}") "average_pool(&g, $x, $y, 1, $e, q, $t);"},
     [STEP_MEAN] = {"mean", "mean", GRIDS("{$0}, {$2}") "mean($x, $a, $e, $y, q);"},
     [STEP_SOFTMAX_BYTES] = {"softmax-bytes", "softmax_bytes",
                             GRIDS("{$0}, {$2}") "softmax_bytes($x, $y, $r, $k, $S, q);"},
@@ -316,11 +299,16 @@ static const struct {
                             "resize_linear($x, $y, $r, $H, p$i, f$i, $R);"},
     [STEP_LOOP] = {"loop", NULL, "for (uint32_t t$i = 0; t$i < $r; t$i++) {"},
     [STEP_LOOP_END] = {"loop", NULL, "}"},
-    [STEP_SOFTMAX] = {"softmax-f32", "softmax", "softmax($x, $y, $r, $k);"},
-    [STEP_SOFTMAX_COLUMNS] = {"softmax-f32", "softmax_columns",
-                              "softmax_columns($x, $y, $r, $k, $N);"},
+    [STEP_SOFTMAX] = {"softmax-f32", "softmax", "softmax($x, $y, $r, $k, $N);"},
     [STEP_SCALE_SHIFT] = {"scale-shift-f32", "scale_shift",
                           "scale_shift($x, $y, f$i, f$i + $o, $o, $k);"},
+    [STEP_PRODUCTS] = {"products-f32", "products", NEST "products(&g, $x, $b, $X, $y);"},
+    [STEP_ATTENTION] = {"attention-f32", "attention",
+                        NEST "attention(&g, $x, $b, $X, $Y, $y, $S, $F);"},
+    [STEP_NORMALIZE] = {"normalize-f32", "normalize",
+                        "normalize($x, $y, $b, $X, $r, $s, $k, $N, $F);"},
+    [STEP_REDUCE] = {"reduce-f32", "reduce", NEST "reduce(&g, $x, $y, $A);"},
+    [STEP_ARG] = {"arg", "arg", "arg($x, $y, $r, $k, $N, $l, $L);"},
     [STEP_GEMM_F32] = {"gemm-f32", "gemm_f32", "$K($x, w$i, $T, $b, $y, $r, $o, $k, $s);"},
     [STEP_CONV_F32] = {"conv-f32", "conv_f32",
                        "static const struct window_f32 g = {$V};\n        $K(&g, $x, w$i, $T, $b, "
@@ -328,8 +316,13 @@ static const struct {
     [STEP_ACTIVATE] = {"activation-f32", NULL,
                        "const float *x = $x;\n        float *y = $y;\n        for (uint32_t i = "
                        "0; i < $n; i++)\n            y[i] = $E;"},
-    [STEP_BINARY_F32] = {"binary-f32", NULL, NULL},
-    [STEP_POOL_F32] = {"pool-f32", "pool_f32", POOL "pool_f32(&g, $x, $y, $L, $t);"},
+    [STEP_BINARY_F32] = {"binary-f32", NULL,
+                         "const float *a = $x, *b = $b;\n        float *y = $y;\n$d            "
+                         "*y++ = $O;"},
+    [STEP_MAX_POOL_F32] = {"max-pool-f32", "max_pool_f32",
+                           POOL "max_pool_f32(&g, $x, $y, $e, 1, 0, 1);"},
+    [STEP_POOL_F32] = {"average-pool-f32", "average_pool_f32",
+                       POOL "average_pool_f32(&g, $x, $y, $e, 1, 0, $t);"},
     [STEP_MEAN_F32] = {"mean-f32", "mean_f32", "mean_f32($x, $y, $e, $a);"},
 };
 
@@ -344,6 +337,8 @@ static const struct {
     [ACT_TANH] = {"tanh", "tanh_of(x[i])"},
     [ACT_HARD_SIGMOID] = {"clip", "clip(0.0f, 1.0f, $F * x[i] + $G)"},
     [ACT_HARD_SWISH] = {"clip", "x[i] * clip(0.0f, 1.0f, 1.0f / 6.0f * x[i] + 0.5f)"},
+    [ACT_GELU] = {"gelu", "gelu(x[i])"},
+    [ACT_GELU_TANH] = {"gelu_tanh", "gelu_tanh(x[i])"},
     [FUNCTION_SQRT] = {"sqrt", "sqrt_of(x[i])"},
     [FUNCTION_SQUARE] = {NULL, "x[i] * x[i]"},
     [FUNCTION_RECIPROCAL] = {NULL, "1.0f / x[i]"},
@@ -360,6 +355,30 @@ struct float_kernel {
 
 static void say_call(struct writer *w, uint32_t i, const struct float_kernel *k, const char *text);
 
+static void say_four(struct byte_out *o, const uint32_t n[4])
+{
+    pith_c_say(o, "{%u, %u, %u, %u}", n[0], n[1], n[2], n[3]);
+}
+
+/* Of the elements of a and b at i0 to i3. */
+static void say_binary(struct byte_out *o, const struct step *s)
+{
+    const char *name[] = {"a", "b"};
+    char text[2][120];
+    for (uint32_t i = 0; i < 2; i++)
+        snprintf(text[i], sizeof text[i], "%s[i0 * %u + i1 * %u + i2 * %u + i3 * %u]", name[i],
+                 s->step[i][0], s->step[i][1], s->step[i][2], s->step[i][3]);
+    if (s->op == PITH_OP_PRELU)
+        pith_c_say(o, "(%s < 0.0f ? %s : 1.0f) * ", text[0], text[1]);
+    pith_c_say(o,
+               s->op == PITH_OP_ADD   ? "%s + %s"
+               : s->op == PITH_OP_SUB ? "%s - %s"
+               : s->op == PITH_OP_MUL ? "%s * %s"
+               : s->op == PITH_OP_DIV ? "%s / %s"
+                                      : "%s",
+               text[0], text[1]);
+}
+
 static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k, char field)
 {
     const struct step *s = &w->net->step[i];
@@ -371,10 +390,12 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
     switch (field) {
     case 'x':
     case 'b':
-        pith_c_say(o, "%s",
-                   s->x[field == 'b'] == STORE_NONE ? "0"
-                                                    : place(w, s->x[field == 'b'], false, text));
+    case 'X':
+    case 'Y': {
+        const uint32_t from = s->x[field == 'x' ? 0 : field == 'b' ? 1 : field == 'X' ? 2 : 3];
+        pith_c_say(o, "%s", from == STORE_NONE ? "0" : place(w, from, false, text));
         return;
+    }
     case 'y':
         pith_c_say(o, "%s", place(w, s->y, true, text));
         return;
@@ -402,6 +423,21 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
     case 'S':
         pith_c_say(o, "(float *)(void *)(arena + %llu)", (unsigned long long)s->scratch_at);
         return;
+    case 'D':
+        say_four(o, s->dim);
+        pith_c_say(o, ", %u, {", s->k);
+        for (uint32_t j = 0; j < 5; j++) {
+            say_four(o, s->step[j]);
+            pith_c_say(o, j < 4 ? ", " : "}");
+        }
+        return;
+    case 'd':
+        for (uint32_t j = 0; j < 4; j++)
+            pith_c_say(o, "        for (uint32_t i%u = 0; i%u < %u; i%u++)\n", j, j, s->dim[j], j);
+        return;
+    case 'O':
+        say_binary(o, s);
+        return;
     case 'H':
         pith_c_say(o, "%u, %u, %u, %u", g->h, g->w, g->oh, g->ow);
         return;
@@ -418,7 +454,7 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
         break;
     }
     const uint64_t number = field == 'i'   ? i
-                            : field == 'n' ? y->bytes / (y->is_f32 ? 4 : 1)
+                            : field == 'n' ? y->bytes / y->element
                             : field == 'B' ? y->bytes
                             : field == 'C' ? y->channels
                             : field == 'P' ? y->pixels
@@ -433,9 +469,12 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
                             : field == 'z' ? s->size
                             : field == 'a' ? g->h * g->w
                             : field == 'e' ? g->c
-                            : field == 't' ? (s->include_pad ? g->kh * g->kw : 0)
+                            : field == 't' ? (s->smallest      ? 255
+                                              : s->include_pad ? g->kh * g->kw
+                                                               : 0)
                             : field == 'm' ? s->multiply
                             : field == 'u' ? s->relu
+                            : field == 'A' ? s->act
                             : field == 'R' ? s->resizes_rows
                             : field == 'l' ? s->smallest
                                            : s->largest;
@@ -456,12 +495,10 @@ static bool say_step(struct writer *w, uint32_t i)
     const struct step *s = &w->net->step[i];
     const bool brackets = s->y != STORE_NONE;
     struct float_kernel k = {.centroids = ""};
-    char x[96] = "", b[96] = "0", y[96] = "";
+    char x[96] = "", y[96] = "";
     bool ok = true;
     if (s->x[0] != STORE_NONE)
         place(w, s->x[0], false, x);
-    if (s->x[1] != STORE_NONE)
-        place(w, s->x[1], false, b);
     if (brackets) {
         place(w, s->y, true, y);
         if (s->y_at)
@@ -472,8 +509,6 @@ static bool say_step(struct writer *w, uint32_t i)
         ok = say_product(w, i, x, y);
     else if (s->kind == STEP_COPY)
         say_copy(w, s, x, y);
-    else if (s->kind == STEP_BINARY_F32)
-        say_binary(w, s, x, b, y);
     if (kernel[s->kind].part)
         pith_c_use(w, kernel[s->kind].part);
     if (s->table)
@@ -483,9 +518,11 @@ static bool say_step(struct writer *w, uint32_t i)
     if (s->factor && !s->w)
         pith_c_f32_array(w, 'f', i, s->factor, s->outputs * (s->kind == STEP_SCALE_SHIFT ? 2 : 1));
     if (s->wf) {
-        const uint32_t form = pith_c_float_weights(w, i, &k.centroids, &k.apart);
         const bool conv = s->kind == STEP_CONV_F32;
-        pith_c_instance(w, k.name, conv ? "CONV_F32" : "GEMM_F32", kernel[s->kind].part, &form, 1);
+        const uint32_t number[] = {pith_c_float_weights(w, i, &k.centroids, &k.apart),
+                                   s->transposed};
+        pith_c_instance(w, k.name, conv ? "CONV_F32" : "GEMM_F32", kernel[s->kind].part, number,
+                        conv ? 2 : 1);
     }
     if (kernel[s->kind].call) {
         pith_c_say(&w->calls, brackets ? "        " : "    ");

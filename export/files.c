@@ -14,7 +14,7 @@
 
 static const char *c_type(const struct store *s)
 {
-    return s->is_f32 ? "float" : "uint8_t";
+    return s->element == ELEMENT_F32 ? "float" : s->element == ELEMENT_I64 ? "int64_t" : "uint8_t";
 }
 
 static void say_signature(const struct writer *w, struct byte_out *o, bool named)
@@ -35,7 +35,7 @@ static void say_signature(const struct writer *w, struct byte_out *o, bool named
 
 static uint64_t count_of(const struct store *s)
 {
-    return s->bytes / (s->is_f32 ? 4 : 1);
+    return s->bytes / s->element;
 }
 
 /* Text of a name from the network inside a comment. */
@@ -64,13 +64,13 @@ static void say_header(struct writer *w, struct byte_out *o)
                w->name, PITH_VERSION_MAJOR, PITH_VERSION_MINOR, PITH_VERSION_PATCH, u, u);
     for (uint32_t i = 0; i < net->m->n_inputs; i++) {
         const struct pith_value *v = &net->m->values[net->m->inputs[i]];
-        const bool bytes = !net->store[net->input[i]].is_f32;
+        const bool bytes = net->store[net->input[i]].element == ELEMENT_U8;
         pith_c_say(o, "/* Input %u, '", i);
         say_name(o, v->name);
         pith_c_say(o, "', ");
         say_shape(o, v);
         pith_c_say(o,
-                   bytes ? (v->rank > 2
+                   bytes ? (net->store[net->input[i]].channels > 1
                                 ? ", as integers pixel by pixel, channels side by side:\n * real "
                                   "= (q - %s_IN%u_ZERO) * "
                                   "%s_IN%u_SCALE. */\n"
@@ -200,11 +200,11 @@ static void draw_input(const struct network *net, uint32_t i, uint32_t *state, f
                        uint8_t *bytes)
 {
     const struct store *s = &net->store[net->input[i]];
-    const struct grid g = s->is_f32 ? range_of(net, i) : net->input_grid;
+    const struct grid g = s->element == ELEMENT_F32 ? range_of(net, i) : net->input_grid;
     const uint32_t n = s->channels * s->pixels;
     for (uint32_t at = 0; at < n; at++) {
         const uint32_t draw = next_random(state) >> 8, q = draw & 255;
-        if (s->is_f32) {
+        if (s->element == ELEMENT_F32) {
             real[at] =
                 ((float)((int32_t)q - g.zero) + (float)(draw >> 8) / 65536.0f - 0.5f) * g.scale;
         } else {
@@ -220,9 +220,11 @@ static void say_values(struct byte_out *o, const struct store *s, const float *r
 {
     const uint64_t n = count_of(s);
     for (uint64_t i = 0; i < n; i++) {
-        pith_c_say(o, i % (s->is_f32 ? 6 : 20) ? " " : "\n        ");
-        if (s->is_f32)
+        pith_c_say(o, i % (s->element == ELEMENT_F32 ? 6 : 20) ? " " : "\n        ");
+        if (s->element == ELEMENT_F32)
             pith_c_f32(o, real[i]);
+        else if (s->element == ELEMENT_I64)
+            pith_c_say(o, "%lld", (long long)((const int64_t *)(const void *)bytes)[i]);
         else
             pith_c_say(o, "%d", i8 ? (int8_t)(bytes[i] ^ 128) : bytes[i]);
         pith_c_say(o, ",");

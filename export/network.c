@@ -33,7 +33,7 @@ static enum pith_status quantize_channels(struct reading *r, const struct pith_n
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &from);
     if (st)
         return st;
-    const uint32_t store = pith_export_store_for(r, n->out[0], false);
+    const uint32_t store = pith_export_store_for(r, n->out[0], ELEMENT_U8);
     uint8_t *zeros = pith_model_alloc(m, scale->count, 1);
     struct step *s = pith_export_new_step(r, STEP_QUANTIZE_CHANNELS, n, from, store);
     if (!zeros || r->no_memory)
@@ -66,7 +66,7 @@ static enum pith_status quantize(struct reading *r, const struct pith_node *n)
     }
     if (r->value[x].form == FORM_BYTE_FUNCTION && r->value[x].floats == STORE_NONE) {
         const struct store from = r->net->store[r->value[x].store];
-        const uint32_t store = pith_export_new_store(r, false, from.channels, from.pixels);
+        const uint32_t store = pith_export_new_store(r, ELEMENT_U8, from.channels, from.pixels);
         struct step *s = pith_export_new_step(r, STEP_TABLE, n, r->value[x].store, store);
         float real[256];
         s->table = pith_model_alloc(m, 256, 1);
@@ -82,7 +82,10 @@ static enum pith_status quantize(struct reading *r, const struct pith_node *n)
     enum pith_status st = pith_export_floats_of(r, n, x, &from);
     if (st)
         return st;
-    const uint32_t store = pith_export_store_for(r, y, false);
+    const bool rows =
+        r->reader[y] != UINT32_MAX && r->m->nodes[r->reader[y]].op == PITH_OP_MATMUL_INTEGER;
+    const uint32_t store = rows ? pith_export_new_store(r, ELEMENT_U8, 1, (uint32_t)elems(r->m, y))
+                                : pith_export_store_for(r, y, ELEMENT_U8);
     if (r->no_memory)
         return PITH_ERR_MEMORY;
     pith_export_set_stored(r, y, store);
@@ -96,7 +99,7 @@ static enum pith_status quantize(struct reading *r, const struct pith_node *n)
         uint32_t given = store;
         if (r->net->opts->input == PITH_EXPORT_I8) {
             const struct store s = r->net->store[store];
-            given = pith_export_new_store(r, false, s.channels, s.pixels);
+            given = pith_export_new_store(r, ELEMENT_U8, s.channels, s.pixels);
             pith_export_new_step(r, STEP_FLIP, n, given, store);
             if (r->no_memory)
                 return PITH_ERR_MEMORY;
@@ -216,7 +219,7 @@ static enum pith_status take_ends(struct reading *r)
         if (v->type != PITH_F32)
             return pith_error_fill(r->err, PITH_ERR_UNSUPPORTED, "input '%s': export takes floats",
                                    v->name);
-        net->input[i] = pith_export_store_for(r, m->inputs[i], true);
+        net->input[i] = pith_export_store_for(r, m->inputs[i], ELEMENT_F32);
         if (r->no_memory)
             return PITH_ERR_MEMORY;
         pith_export_set_stored(r, m->inputs[i], net->input[i]);
@@ -252,7 +255,7 @@ static enum pith_status give_outputs(struct reading *r)
             s->part_of != STORE_NONE || flip) {
             const struct store old = *s;
             if (flip) {
-                const uint32_t y = pith_export_new_store(r, false, old.channels, old.pixels);
+                const uint32_t y = pith_export_new_store(r, ELEMENT_U8, old.channels, old.pixels);
                 struct step *t = pith_export_new_step(r, STEP_TABLE, n, store, y);
                 t->table = pith_model_alloc(m, 256, 1);
                 for (uint32_t q = 0; t->table && q < 256; q++)
@@ -296,7 +299,8 @@ enum pith_status pith_export_network(struct network *net, struct pith_error *err
         st = take(&r, &m->nodes[i]);
     if (!st)
         st = give_outputs(&r);
-    if (!st && net->opts->input != PITH_EXPORT_F32 && net->store[net->input[0]].is_f32)
+    if (!st && net->opts->input != PITH_EXPORT_F32 &&
+        net->store[net->input[0]].element != ELEMENT_U8)
         return pith_error_fill(
             err, PITH_ERR_ARGUMENT,
             "input '%s': the network does not quantize it, so it cannot be given as bytes",

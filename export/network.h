@@ -12,9 +12,13 @@
 #include "pith_huffman.h"
 
 #define STORE_NONE UINT32_MAX
+#define STEP_INPUTS 4u
+
+/* Of a store, by its bytes. */
+enum element { ELEMENT_U8 = 1, ELEMENT_F32 = 4, ELEMENT_I64 = 8 };
 
 struct store {
-    bool is_f32;
+    enum element element;
     uint32_t channels, pixels; /* channels 1: no order to speak of */
     uint64_t bytes;
     const float *constant;  /* NULL: computed */
@@ -55,12 +59,17 @@ enum step_kind {
     STEP_NOTHING, /* a copy that its producer does */
     /* of floats */
     STEP_SOFTMAX,
-    STEP_SOFTMAX_COLUMNS,
     STEP_SCALE_SHIFT,
     STEP_GEMM_F32,
+    STEP_PRODUCTS, /* of two values */
+    STEP_ATTENTION,
+    STEP_NORMALIZE,
+    STEP_REDUCE,
+    STEP_ARG,
     STEP_CONV_F32,
     STEP_ACTIVATE,
     STEP_BINARY_F32,
+    STEP_MAX_POOL_F32,
     STEP_POOL_F32,
     STEP_MEAN_F32,
     STEP_KINDS
@@ -93,11 +102,12 @@ enum unary_function {
     FUNCTION_NEG,
     FUNCTION_EXP
 };
+#define FUNCTION_MEAN REDUCE_END /* behind enum reduce_kind */
 
 struct step {
     enum step_kind kind;
     const char *name;
-    uint32_t x[2], y; /* stores; STORE_NONE */
+    uint32_t x[STEP_INPUTS], y; /* stores; STORE_NONE */
     struct window_shape g;
     /* Products: filters [outputs][taps][channels] as in the file, order of the kernel: emit.c. */
     const int8_t *w;
@@ -115,13 +125,15 @@ struct step {
     uint8_t *table;      /* [256] */
     uint32_t *index;     /* [outputs][2]: resize */
     bool multiply, relu, include_pad;
+    bool transposed;        /* a convolution */
     bool resizes_rows;      /* not columns alone */
-    bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative */
+    bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative; ArgMax: the
+                               last of equals; ArgMin */
     uint32_t spread; /* combine: period of the second input, gemm: its step from row to row; 0 */
-    uint32_t act;    /* enum act_kind or enum unary_function */
+    uint32_t act;    /* enum act_kind, unary_function, or reduce_kind */
     float act_a, act_b;
-    uint32_t op; /* of STEP_BINARY_F32 */
-    uint32_t dim[4], x_step[2][4];
+    uint32_t op;                 /* of STEP_BINARY_F32 */
+    uint32_t dim[4], step[5][4]; /* of loops in one another, for each input and y: read_floats.c */
     struct copy_shape copy;
     uint32_t size; /* bytes of an element: copy, fill */
     uint8_t fill;

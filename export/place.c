@@ -58,10 +58,14 @@ static int64_t ahead(const struct network *net, const struct step *s)
     case STEP_MEAN:
     case STEP_SOFTMAX_BYTES:
     case STEP_SOFTMAX:
-    case STEP_SOFTMAX_COLUMNS:
     case STEP_SCALE_SHIFT:
     case STEP_ACTIVATE:
         return 0;
+    case STEP_NORMALIZE: /* none of its scales lie in x */
+        return net->store[s->x[1]].constant &&
+                       (s->x[2] == STORE_NONE || net->store[s->x[2]].constant)
+                   ? 0
+                   : -1;
     case STEP_BINARY_F32: /* the first operand is not broadcast */
         return x->bytes == net->store[s->y].bytes ? 0 : -1;
     case STEP_QUANTIZE:
@@ -134,9 +138,9 @@ static void lifetimes(struct network *net)
     }
     for (uint32_t i = 0; i < net->n_steps; i++) {
         const struct step *s = &net->step[i];
-        const uint32_t all[3] = {s->x[0], s->x[1], s->y};
-        for (uint32_t j = 0; j < 3; j++)
-            live(net, all[j], i, i);
+        for (uint32_t j = 0; j < STEP_INPUTS; j++)
+            live(net, s->x[j], i, i);
+        live(net, s->y, i, i);
         if (s->kind == STEP_COPY && s->copy.y_by)
             live(net, s->y, s->copy.loop, i);
         for (uint32_t v = 0; v < net->n_stores && s->kind == STEP_LOOP_END; v++)
@@ -155,7 +159,7 @@ static void share_outputs(struct network *net)
         struct store *x = &net->store[s->x[0]];
         const struct store *y = &net->store[s->y];
         if (y->output != STORE_NONE && in_arena(x) && x->last == i && y->first == i &&
-            x->bytes == y->bytes && x->is_f32 == y->is_f32 && ahead(net, s) == 0)
+            x->bytes == y->bytes && x->element == y->element && ahead(net, s) == 0)
             x->output = y->output, x->shares = true;
     }
 }

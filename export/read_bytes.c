@@ -88,7 +88,7 @@ enum pith_status pith_export_combine(struct reading *r, const struct pith_node *
     if (r->no_memory)
         return PITH_ERR_MEMORY;
     const struct store like = r->net->store[sa];
-    const uint32_t to = pith_export_new_store(r, false, like.channels, like.pixels);
+    const uint32_t to = pith_export_new_store(r, ELEMENT_U8, like.channels, like.pixels);
     struct step *s = pith_export_new_step(r, STEP_COMBINE, n, sa, to);
     s->x[1] = sb;
     s->grid[0] = r->value[a].grid;
@@ -155,7 +155,7 @@ enum pith_status pith_export_pool(struct reading *r, const struct pith_node *n, 
     if (y == PITH_VALUE_NONE)
         return PITH_OK;
     const uint32_t x = pith_export_by_pixels(r, n, r->value[n->in[0]].store, g.c);
-    uint32_t store = pith_export_new_store(r, false, g.c, g.oh * g.ow);
+    uint32_t store = pith_export_new_store(r, ELEMENT_U8, g.c, g.oh * g.ow);
     struct step *s = pith_export_new_step(r,
                                           is_max ? STEP_MAX_POOL
                                           : mean ? STEP_MEAN
@@ -191,7 +191,7 @@ enum pith_status pith_export_softmax_of_bytes(struct reading *r, const struct pi
     if (y == PITH_VALUE_NONE)
         return PITH_OK;
     const uint32_t from = pith_export_in_file_order(r, n, r->value[n->in[0]].store);
-    const uint32_t store = pith_export_new_store(r, false, 1, (uint32_t)elems(m, y));
+    const uint32_t store = pith_export_new_store(r, ELEMENT_U8, 1, (uint32_t)elems(m, y));
     struct step *s = pith_export_new_step(r, STEP_SOFTMAX_BYTES, n, from, store);
     s->grid[0] = r->value[n->in[0]].grid;
     s->grid[2] = to;

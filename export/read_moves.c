@@ -219,7 +219,7 @@ static uint32_t root_of(const struct network *net, uint32_t store)
 static void make_part(struct network *net, uint32_t part, uint32_t whole, int64_t at)
 {
     net->store[part].part_of = whole;
-    net->store[part].part_at = (uint64_t)at * (net->store[part].is_f32 ? 4 : 1);
+    net->store[part].part_at = (uint64_t)at * net->store[part].element;
 }
 
 /* The step that does v; none where what it moves may as well lie there from the start. */
@@ -238,11 +238,19 @@ static enum pith_status piece(struct reading *r, const struct pith_node *n, cons
             return PITH_OK;
         }
     }
-    const uint32_t size = to->is_f32 ? 4 : 1;
+    const uint32_t size = to->element;
     struct step *s = pith_export_new_step(r, STEP_COPY, n, x, y);
     s->copy = v->c;
     s->size = size;
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
+}
+
+static bool reads(const struct step *s, uint32_t store)
+{
+    for (uint32_t i = 0; i < STEP_INPUTS; i++)
+        if (s->x[i] == store)
+            return true;
+    return false;
 }
 
 /* The only step that writes the store of copy i, where nothing but the copy reads it and the step
@@ -254,7 +262,7 @@ static struct step *only_producer(const struct network *net, uint32_t i)
     for (uint32_t j = 0; j < net->n_steps; j++) {
         struct step *s = &net->step[j];
         const bool between = from && j < i;
-        if (j != i && (s->x[0] == x || s->x[1] == x))
+        if (j != i && (reads(s, x)))
             return NULL;
         if (between && (s->kind == STEP_LOOP || s->kind == STEP_LOOP_END ||
                         (s->kind == STEP_FILL && s->y == net->step[i].y)))
@@ -293,7 +301,8 @@ void pith_export_join_channels(struct network *net)
         from->y_at = (uint32_t)c->y_at;
         from->y_stride = (uint32_t)c->to[2];
         s->kind = STEP_NOTHING;
-        s->x[0] = s->x[1] = s->y = STORE_NONE;
+        memset(s->x, 0xff, sizeof s->x); /* STORE_NONE */
+        s->y = STORE_NONE;
     }
 }
 
@@ -447,7 +456,7 @@ static enum pith_status cut(struct reading *r, const struct pith_node *n)
         if (n->out[j] == PITH_VALUE_NONE)
             continue;
         struct value y = x;
-        y.store = pith_export_store_for(r, n->out[j], r->net->store[from].is_f32);
+        y.store = pith_export_store_for(r, n->out[j], r->net->store[from].element);
         if (r->no_memory)
             return PITH_ERR_MEMORY;
         st = n->op == PITH_OP_DEPTH_SPACE ? blocks(r, n, from, y.store)
@@ -477,7 +486,7 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n)
         bytes = y != PITH_VALUE_NONE;
         y = bytes ? y : n->out[0];
     }
-    const uint32_t store = pith_export_store_for(r, y, !bytes);
+    const uint32_t store = pith_export_store_for(r, y, bytes ? ELEMENT_U8 : ELEMENT_F32);
     const float value = n->op == PITH_OP_PAD ? attr_f32(n->attr, ATTR_PAD_VALUE) : 0.0f;
     if (r->no_memory)
         return PITH_ERR_MEMORY;
@@ -558,9 +567,10 @@ enum pith_status pith_export_resized(struct reading *r, const struct pith_node *
         mode ? pith_export_floats_of(r, n, n->in[0], &x.store) : moved_input(r, n, &x);
     if (st)
         return st;
-    const bool f32 = r->net->store[x.store].is_f32;
+    const enum element element = r->net->store[x.store].element;
+    const bool f32 = element != ELEMENT_U8;
     const uint32_t from = f32 ? x.store : pith_export_by_pixels(r, n, x.store, g.c);
-    x.store = pith_export_store_for(r, n->out[0], f32);
+    x.store = pith_export_store_for(r, n->out[0], element);
     struct step *s =
         pith_export_new_step(r, mode ? STEP_RESIZE_LINEAR : STEP_RESIZE_NEAREST, n, from, x.store);
     s->outputs = g.oh + g.ow;
@@ -572,7 +582,7 @@ enum pith_status pith_export_resized(struct reading *r, const struct pith_node *
         return pith_export_refuse(r, n, "samples more than rows and columns");
     s->g = g;
     s->rows = f32 ? g.c : 1;
-    s->size = f32 ? 4 : g.c;
+    s->size = f32 ? element : g.c;
     s->factor = mode ? s->factor : NULL;
     if (r->value[n->out[0]].form == FORM_BYTE_FUNCTION)
         pith_export_set_floats(r, n->out[0], x.store);
@@ -634,7 +644,8 @@ static enum pith_status whole(struct reading *r, const struct pith_node *n, uint
 
 static uint32_t state_store(struct reading *r, uint32_t v)
 {
-    return pith_export_new_store(r, r->m->values[v].type == PITH_F32, 1, (uint32_t)elems(r->m, v));
+    return pith_export_new_store(r, r->m->values[v].type == PITH_F32 ? ELEMENT_F32 : ELEMENT_U8, 1,
+                                 (uint32_t)elems(r->m, v));
 }
 
 /* A constant count or condition gives the number of iterations, or needs no test. */

@@ -207,7 +207,9 @@ enum pith_status pith_export_product(struct reading *r, const struct value *sums
     if (r->net->store[from].input != STORE_NONE && k % 4 && kind != STEP_CONV &&
         kind != STEP_GROUPED && kind != STEP_GROUPED_F32 && kind != STEP_DEPTHWISE)
         from = pith_export_copied(r, n, from);
-    to = pith_export_store_for(r, y, to_f32);
+    to = is_conv ? pith_export_store_for(r, y, to_f32 ? ELEMENT_F32 : ELEMENT_U8)
+                 : pith_export_new_store(r, to_f32 ? ELEMENT_F32 : ELEMENT_U8, 1,
+                                         (uint32_t)elems(m, y)); /* rows are in no other order */
     if (r->no_memory)
         return PITH_ERR_MEMORY;
     if (by_pixel) {

@@ -57,30 +57,31 @@ static void *grown(struct reading *r, void *old, uint32_t n, uint32_t *room, siz
     return p;
 }
 
-uint32_t pith_export_new_store(struct reading *r, bool is_f32, uint32_t channels, uint32_t pixels)
+uint32_t pith_export_new_store(struct reading *r, enum element element, uint32_t channels,
+                               uint32_t pixels)
 {
     struct network *net = r->net;
     struct store *s = grown(r, net->store, net->n_stores, &net->room_stores, sizeof *s);
     if (!s)
         return 0;
     net->store = s;
-    s[net->n_stores] = (struct store){.is_f32 = is_f32,
+    s[net->n_stores] = (struct store){.element = element,
                                       .channels = pixels == 1 ? 1 : channels,
                                       .pixels = pixels == 1 ? channels : pixels,
-                                      .bytes = (uint64_t)channels * pixels * (is_f32 ? 4 : 1),
+                                      .bytes = (uint64_t)channels * pixels * element,
                                       .input = STORE_NONE,
                                       .output = STORE_NONE,
                                       .part_of = STORE_NONE};
     return net->n_stores++;
 }
 
-uint32_t pith_export_store_for(struct reading *r, uint32_t v, bool is_f32)
+uint32_t pith_export_store_for(struct reading *r, uint32_t v, enum element element)
 {
     const struct pith_value *x = &r->m->values[v];
     const uint64_t n = elems(r->m, v);
-    if (is_f32 || x->rank < 3 || x->dim[0] != 1)
-        return pith_export_new_store(r, is_f32, 1, (uint32_t)n);
-    return pith_export_new_store(r, is_f32, x->dim[1], (uint32_t)(n / x->dim[1]));
+    if (element != ELEMENT_U8 || x->rank < 3 || x->dim[0] != 1)
+        return pith_export_new_store(r, element, 1, (uint32_t)n);
+    return pith_export_new_store(r, element, x->dim[1], (uint32_t)(n / x->dim[1]));
 }
 
 struct step *pith_export_new_step(struct reading *r, enum step_kind kind, const struct pith_node *n,
@@ -92,7 +93,10 @@ struct step *pith_export_new_step(struct reading *r, enum step_kind kind, const 
         return &r->nowhere;
     net->step = s;
     s += net->n_steps++;
-    *s = (struct step){.kind = kind, .name = layer_name(r->m, n), .x = {x, STORE_NONE}, .y = y};
+    *s = (struct step){.kind = kind,
+                       .name = layer_name(r->m, n),
+                       .x = {x, STORE_NONE, STORE_NONE, STORE_NONE},
+                       .y = y};
     return s;
 }
 
@@ -205,7 +209,7 @@ uint32_t pith_export_through_table(struct reading *r, const struct pith_node *n,
     if (same)
         return store;
     const struct store s = r->net->store[store];
-    const uint32_t y = pith_export_new_store(r, false, s.channels, s.pixels);
+    const uint32_t y = pith_export_new_store(r, ELEMENT_U8, s.channels, s.pixels);
     pith_export_new_step(r, STEP_TABLE, n, store, y)->table = t;
     return y;
 }
@@ -220,7 +224,7 @@ enum pith_status pith_export_floats_of(struct reading *r, const struct pith_node
     if (r->m->values[v].type != PITH_F32)
         return pith_export_refuse(r, n, "reads integers that are no quantized values");
     if (c) {
-        *store = pith_export_new_store(r, true, 1, (uint32_t)c->count);
+        *store = pith_export_new_store(r, ELEMENT_F32, 1, (uint32_t)c->count);
         r->net->store[*store].constant = c->data;
         return PITH_OK;
     }
@@ -231,7 +235,7 @@ enum pith_status pith_export_floats_of(struct reading *r, const struct pith_node
     if (x->form != FORM_BYTE_FUNCTION)
         return pith_export_refuse(r, n, "reads a value that no exported layer gives");
     if (x->floats == STORE_NONE && x->pure) {
-        x->floats = pith_export_store_for(r, v, true);
+        x->floats = pith_export_store_for(r, v, ELEMENT_F32);
         struct step *s = pith_export_new_step(r, STEP_DEQUANTIZE, n, x->store, x->floats);
         s->grid[0] = x->grid;
     } else if (x->floats == STORE_NONE) {
@@ -248,9 +252,9 @@ enum pith_status pith_export_floats_of(struct reading *r, const struct pith_node
 uint32_t pith_export_in_file_order(struct reading *r, const struct pith_node *n, uint32_t store)
 {
     const struct store s = r->net->store[store];
-    if (s.channels == 1 || s.is_f32)
+    if (s.channels == 1)
         return store;
-    const uint32_t y = pith_export_new_store(r, false, 1, s.channels * s.pixels);
+    const uint32_t y = pith_export_new_store(r, ELEMENT_U8, 1, s.channels * s.pixels);
     struct step *t = pith_export_new_step(r, STEP_COPY, n, store, y);
     t->size = 1;
     t->copy = (struct copy_shape){.n = {1, 1, s.channels, s.pixels},
@@ -268,7 +272,7 @@ uint32_t pith_export_by_pixels(struct reading *r, const struct pith_node *n, uin
         return s.channels == 1 || s.channels == channels ? store
                                                          : pith_export_in_file_order(r, n, store);
     store = pith_export_in_file_order(r, n, store);
-    const uint32_t y = pith_export_new_store(r, false, channels, pixels);
+    const uint32_t y = pith_export_new_store(r, ELEMENT_U8, channels, pixels);
     struct step *t = pith_export_new_step(r, STEP_COPY, n, store, y);
     t->size = 1;
     t->copy = (struct copy_shape){.n = {1, 1, pixels, channels},
@@ -280,7 +284,7 @@ uint32_t pith_export_by_pixels(struct reading *r, const struct pith_node *n, uin
 struct step *pith_export_copy(struct reading *r, const struct pith_node *n, uint32_t x, uint32_t y)
 {
     const struct store from = r->net->store[x];
-    const uint32_t size = from.is_f32 ? 4 : 1;
+    const uint32_t size = from.element;
     struct step *s = pith_export_new_step(r, STEP_COPY, n, x, y);
     s->size = size;
     s->copy = (struct copy_shape){
@@ -291,7 +295,7 @@ struct step *pith_export_copy(struct reading *r, const struct pith_node *n, uint
 uint32_t pith_export_copied(struct reading *r, const struct pith_node *n, uint32_t store)
 {
     const struct store s = r->net->store[store];
-    const uint32_t y = pith_export_new_store(r, s.is_f32, s.channels, s.pixels);
+    const uint32_t y = pith_export_new_store(r, s.element, s.channels, s.pixels);
     pith_export_copy(r, n, store, y);
     return y;
 }

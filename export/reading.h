@@ -78,9 +78,10 @@ struct pith_node *pith_export_only_reader(const struct reading *r, uint32_t v);
 /* A scale of one element and its zero point. */
 bool pith_export_grid_of(const struct reading *r, const struct pith_node *n, enum pith_type type,
                          struct grid *g);
-uint32_t pith_export_new_store(struct reading *r, bool is_f32, uint32_t channels, uint32_t pixels);
+uint32_t pith_export_new_store(struct reading *r, enum element element, uint32_t channels,
+                               uint32_t pixels);
 /* For value v, of floats or of bytes; in the order that the type has. */
-uint32_t pith_export_store_for(struct reading *r, uint32_t v, bool is_f32);
+uint32_t pith_export_store_for(struct reading *r, uint32_t v, enum element element);
 struct step *pith_export_new_step(struct reading *r, enum step_kind kind, const struct pith_node *n,
                                   uint32_t x, uint32_t y);
 void pith_export_set_stored(struct reading *r, uint32_t v, uint32_t store);

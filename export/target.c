@@ -63,12 +63,17 @@ static const struct {
     [STEP_RESIZE_NEAREST] = {{20, 20}, {0, 0}},
     [STEP_RESIZE_LINEAR] = {{40, 500}, {0, 0}},
     [STEP_SOFTMAX] = {{70, 2000}, {0, 0}},
-    [STEP_SOFTMAX_COLUMNS] = {{70, 2000}, {0, 0}},
     [STEP_SCALE_SHIFT] = {{7, 110}, {0, 0}},
     [STEP_GEMM_F32] = {{6, 58}, {12, 60}},
+    [STEP_PRODUCTS] = {{8, 60}, {40, 60}},
+    [STEP_ATTENTION] = {{9, 110}, {12, 60}},
+    [STEP_NORMALIZE] = {{40, 400}, {0, 0}},
+    [STEP_REDUCE] = {{60, 250}, {150, 600}},
+    [STEP_ARG] = {{8, 30}, {20, 20}},
     [STEP_CONV_F32] = {{14, 55}, {20, 60}},
     [STEP_ACTIVATE] = {{9, 30}, {0, 0}},
     [STEP_BINARY_F32] = {{12, 80}, {0, 0}},
+    [STEP_MAX_POOL_F32] = {{15, 70}, {30, 60}},
     [STEP_POOL_F32] = {{15, 70}, {30, 60}},
     [STEP_MEAN_F32] = {{8, 70}, {60, 1000}},
 };
@@ -86,10 +91,10 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
     if (s->y == STORE_NONE)
         return 0;
     const struct store *y = &net->store[s->y];
-    const uint64_t outputs = y->bytes / (y->is_f32 ? 4 : 1), taps = (uint64_t)s->g.kh * s->g.kw;
+    const uint64_t outputs = y->bytes / y->element, taps = (uint64_t)s->g.kh * s->g.kw;
     uint64_t units = s->macs ? s->macs : taps ? outputs * taps : outputs, weights = 0, all = 0;
     if (s->x[0] != STORE_NONE && !s->macs && !taps && net->store[s->x[0]].bytes > y->bytes)
-        units = net->store[s->x[0]].bytes / (net->store[s->x[0]].is_f32 ? 4 : 1);
+        units = net->store[s->x[0]].bytes / net->store[s->x[0]].element;
     if (s->w && cost[s->kind].unit[0] == 0) {
         const uint32_t pixels = s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32
                                     ? s->rows
@@ -102,7 +107,8 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
     }
     all += units * cost[s->kind].unit[soft] + outputs * cost[s->kind].output[soft];
     if (s->kind == STEP_ACTIVATE &&
-        (s->act == ACT_SIGMOID || s->act == ACT_TANH || s->act == FUNCTION_EXP))
+        (s->act == ACT_SIGMOID || s->act == ACT_TANH || s->act == ACT_GELU ||
+         s->act == ACT_GELU_TANH || s->act == FUNCTION_EXP))
         all += units * (soft ? EXPONENTIAL_SOFT : EXPONENTIAL_FPU);
     if (s->coded)
         all += DECODED * s->outputs * s->k;

@@ -5,8 +5,9 @@
     draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx (0: padded_plane), data FOLDER/I.npy and options of quantize FOLDER/I.options
 
 Convolutions over one axis or two, of any window, stride, dilation, padding and groups, pools, sums, products, functions,
-slices, splits, pads, concatenations, resized images and products at the end, one output or two; and recurrent layers in one direction or
-both, of one step or many, whose states begin at 0 or come in and go out.
+slices, splits, pads, concatenations, resized images, transposed convolutions, normalizations, reductions, attention and products at the
+end, one output or two, or the place of the largest; and recurrent layers in one direction or both, of one step or many, whose states
+begin at 0 or come in and go out.
 """
 import random
 import sys
@@ -75,14 +76,77 @@ def pool(net, x):
 
 def function(net, x):
     rng, shape = net.rng, net.values[x]
-    op = rng.choice(['Relu', 'Relu', 'Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'HardSwish', 'Clip', 'Neg', 'Exp', 'Sqrt', 'ReduceMean'])
+    op = rng.choice(['Relu', 'Relu', 'Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'HardSwish', 'Clip', 'Neg', 'Exp', 'Sqrt', 'PRelu'])
     if op == 'Sqrt': # of x^2, as magnitudes are computed
         x = net.node('Pow', [x, net.constant(2.0)], shape)
-    if op == 'ReduceMean':
-        n = rng.randint(1, len(shape) - 2)
-        return net.node(op, [x], shape[:-n] + [1] * n, axes=list(range(-n, 0)))
     inputs = [x] + ([net.constant(0.0), net.constant(6.0)] if op == 'Clip' else [])
+    if op == 'PRelu':
+        inputs.append(net.constant(net.normal(*[rng.choice([1, shape[1]])] + [1] * (len(shape) - 2))))
     return net.node(op, inputs, shape)
+
+
+def reduced(net, x):
+    rng, shape = net.rng, net.values[x]
+    op = rng.choice(['ReduceMean', 'ReduceMean', 'ReduceSum', 'ReduceMax', 'ReduceMin', 'ReduceProd', 'ReduceL1', 'ReduceL2', 'ReduceSumSquare'])
+    axes = sorted(rng.sample(range(1, len(shape)), rng.randint(1, len(shape) - 1)))
+    out = [1 if i in axes else n for i, n in enumerate(shape)]
+    if op == 'ReduceProd': # of values near 1
+        x = net.node('Sigmoid', [x], shape)
+        x = net.node('Add', [x, net.constant(0.6)], shape)
+    if op == 'ReduceSum':
+        return net.node(op, [x, net.constant(axes, np.int64)], out)
+    return net.node(op, [x], out, axes=axes)
+
+
+def normalized(net, x):
+    rng, shape = net.rng, net.values[x]
+    scale = lambda *n: net.constant(1 + 0.3 * net.normal(*n))
+    if rng.random() < 0.4 and np.prod(shape[2:]) > 1:
+        return net.node('InstanceNormalization', [x, scale(shape[1]), scale(shape[1])], shape)
+    axis = rng.randint(1, len(shape) - 1)
+    return net.node('LayerNormalization', [x] + [scale(*shape[axis:]) for _ in range(rng.randint(1, 2))], shape, axis=axis)
+
+
+def transposed(net, x):
+    rng, shape = net.rng, net.values[x]
+    groups = rng.choice([1, 1, shape[1]])
+    each, kernel, strides, dilations, pads, extra, out = rng.randint(1, 6), [], [], [], [], [], []
+    for size in shape[2:]:
+        k, s, d = rng.randint(1, 4), rng.randint(1, 3), rng.randint(1, 2)
+        begin, end, more = rng.randint(0, k - 1), rng.randint(0, k - 1), rng.randint(0, max(s, d) - 1)
+        n = (size - 1) * s + (k - 1) * d + 1 - begin - end + more
+        if n < 1 or n > 30:
+            k, s, d, begin, end, more, n = 1, 1, 1, 0, 0, 0, size
+        kernel.append(k), strides.append(s), dilations.append(d), pads.append((begin, end)), extra.append(more), out.append(n)
+    w = net.normal(shape[1], each, *kernel) / (shape[1] // groups) ** 0.5
+    inputs = [x, net.constant(w)] + ([net.constant(net.normal(each * groups) * 0.3)] if rng.random() < 0.7 else [])
+    return net.node('ConvTranspose', inputs, [1, each * groups] + out, group=groups, kernel_shape=kernel, strides=strides,
+                    dilations=dilations, pads=[p[0] for p in pads] + [p[1] for p in pads], output_padding=extra)
+
+
+def attention(net, x):
+    """Channels are words, places their features; or the products of a value with itself."""
+    rng, shape = net.rng, net.values[x]
+    rows, features = shape[1], int(np.prod(shape[2:]))
+    x = net.node('Reshape', [x, net.constant([1, rows, features], np.int64)], [1, rows, features])
+    if rng.random() < 0.4:
+        turned = net.node('Transpose', [x], [1, features, rows], perm=[0, 2, 1])
+        scores = net.node('MatMul', [x, turned], [1, rows, rows])
+        scores = net.node('Softmax', [scores], [1, rows, rows], axis=rng.choice([1, 2]))
+        return net.node('MatMul', [scores, x], [1, rows, features])
+    heads, d, e = rng.randint(1, 3), rng.randint(1, 5), rng.randint(1, 5)
+    def split(width, perm):
+        v = net.node('MatMul', [x, net.constant(net.normal(features, heads * width) / features ** 0.5)], [1, rows, heads * width])
+        v = net.node('Reshape', [v, net.constant([1, rows, heads, width], np.int64)], [1, rows, heads, width])
+        return net.node('Transpose', [v], [[1, rows, heads, width][i] for i in perm], perm=perm)
+    scores = net.node('MatMul', [split(d, [0, 2, 1, 3]), split(d, [0, 2, 3, 1])], [1, heads, rows, rows])
+    scores = net.node('Mul', [scores, net.constant(d ** -0.5)], [1, heads, rows, rows])
+    if rng.random() < 0.5:
+        scores = net.node('Add', [scores, net.constant(net.normal(rng.choice([1, rows]), rows))], [1, heads, rows, rows])
+    scores = net.node('Softmax', [scores], [1, heads, rows, rows], axis=3)
+    y = net.node('MatMul', [scores, split(e, [0, 2, 1, 3])], [1, heads, rows, e])
+    y = net.node('Transpose', [y], [1, rows, heads, e], perm=[0, 2, 1, 3])
+    return net.node('Reshape', [y, net.constant([1, rows, heads * e], np.int64)], [1, rows, heads * e])
 
 
 def arithmetic(net, x):
@@ -197,10 +261,15 @@ def draw(rng):
     net.values['x'] = shape
     x = conv(net, 'x')
     for _ in range(rng.randint(1, 7)):
-        x = rng.choice([conv, conv, conv, function, function, pool, arithmetic, arithmetic, move, resize])(net, x)
+        x = rng.choice([conv, conv, conv, function, function, pool, arithmetic, arithmetic, move, resize,
+                        normalized, transposed, reduced, attention])(net, x)
     outputs = [end(net, x)]
     if rng.random() < 0.3:
         outputs.append(x)
+    if rng.random() < 0.3: # of the classes, or at each place
+        of = rng.choice(outputs)
+        outputs.append(net.node(rng.choice(['ArgMax', 'ArgMin']), [of], [1, 1] + net.values[of][2:], axis=1,
+                                select_last_index=rng.randint(0, 1)))
     return finish(net, outputs, [], [])
 
 
@@ -214,11 +283,13 @@ def padded_plane(rng):
 
 def finish(net, outputs, states, options):
     rng, shape = net.rng, net.values['x']
+    places = [o for n in net.nodes if n.op_type.startswith('Arg') for o in n.output]
     graph = helper.make_graph(net.nodes, 'drawn',
                               [helper.make_tensor_value_info(i, TensorProto.FLOAT, net.values[i]) for i in ['x'] + states],
-                              [helper.make_tensor_value_info(o, TensorProto.FLOAT, net.values[o]) for o in outputs],
+                              [helper.make_tensor_value_info(o, TensorProto.FLOAT if o not in places else TensorProto.INT64, net.values[o])
+                               for o in outputs],
                               net.weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 14)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)])
     model.ir_version = 8
     onnx.checker.check_model(model)
     data = np.array([rng.gauss(0, 1) for _ in range(16 * int(np.prod(shape)))], np.float32).reshape([16] + shape[1:])
