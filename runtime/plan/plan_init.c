@@ -16,34 +16,32 @@
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* The graph's memory is reserved between two that are aligned differently. */
+/* The graph's memory lies between two that are aligned differently. */
 static enum pith_status read_graph(struct builder *b, const void *blob, size_t bytes,
                                    const struct pith_opts *opts)
 {
-    uint64_t graph_bytes;
-    enum pith_status st = pith_graph_need(blob, bytes, opts->flags, &graph_bytes, NULL);
-    if (st)
-        return st;
-    if (graph_bytes > opts->max_bytes)
+    uint64_t at;
+    if (sizeof *b->plan > opts->max_bytes)
         return PITH_ERR_LIMIT;
     /* The plan is the first thing in its block, so its address is the block's. */
     struct pith_plan *plan = pith_block_low(&b->block, 1, sizeof *plan);
-    uint64_t at;
-    if (!plan || !align_ok(b->block.low, PLAN_ALIGN, &at) || at > b->block.high ||
-        graph_bytes > b->block.high - at)
+    if (!plan || !align_ok(b->block.low, PLAN_ALIGN, &at) || at > b->block.high)
         return PITH_ERR_SPACE;
-    b->block.low = at + graph_bytes;
-    if (!align_ok(b->block.low, 8, &b->block.low) || b->block.low > b->block.high)
-        return PITH_ERR_SPACE;
-    block_moved(&b->block);
     b->graph_at = at;
     b->plan = plan;
     plan->opts = *opts;
     plan->image = blob;
     plan->image_bytes = bytes;
-    /* pith_graph_need has tested the checksum. */
-    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts,
-                           b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+    enum pith_status st = pith_graph_read(blob, bytes, opts->flags, opts, b->block.mem + at,
+                                          b->block.high - at, &plan->graph, &plan->value, NULL);
+    if (plan->graph.bytes > opts->max_bytes) /* whether there is room for it or not */
+        return PITH_ERR_LIMIT;
+    if (st)
+        return st;
+    if (!align_ok(at + plan->graph.bytes, 8, &b->block.low) || b->block.low > b->block.high)
+        return PITH_ERR_SPACE;
+    block_moved(&b->block);
+    return PITH_OK;
 }
 
 /* Kinds of values, of which later passes take away those that vanish. */

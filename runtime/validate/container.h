@@ -33,7 +33,8 @@ enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
 
 /* Parses and validates everything. *g and all it points to live in mem (names and streams in the
  * blob). Of opts (NULL: none) it takes batch, which replaces dim 0 of inputs whose batch is open
- * (0: 1), and changes. value_shapes: shapes and types of all g->n_values values, in mem. */
+ * (0: 1), and changes. value_shapes: shapes and types of all g->n_values values, in mem.
+ * PITH_ERR_SPACE: mem_bytes is below g->bytes, which is set then, too. */
 enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
                                  const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
                                  struct graph *g, struct tview **value_shapes,

@@ -57,8 +57,9 @@ struct graph {
     struct graph_name *weight_names; /* [n_weights] */
     uint32_t *outputs;               /* value numbers */
     struct graph_name *output_names; /* [n_outputs] */
-    uint64_t kept_bytes; /* of its memory, up to `weights`, which are the last that is kept */
-    bool compact;        /* written with the compact header */
+    uint64_t bytes,
+        kept_bytes; /* of its memory; up to `weights`, which are the last that is kept */
+    bool compact;   /* written with the compact header */
 };
 
 #endif

@@ -59,6 +59,7 @@ static void lay_out(const struct graph_parse *c, struct bump *b, struct graph_me
     m->names.node = take(b, g->n_nodes, sizeof *m->names.node);
     m->in = take(b, c->max_in, sizeof *m->in);
     m->out = take(b, c->max_out, sizeof *m->out);
+    m->g.bytes = b->used;
 }
 
 /* Opens the image and runs the first pass. */
@@ -330,6 +331,7 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     if (st)
         return st;
     lay_out(&p, &b, &m);
+    g->bytes = b.used;
     if (b.used > mem_bytes)
         return pith_fail(err, PITH_ERR_SPACE, 0, 0);
     memset(&p, 0, sizeof p);

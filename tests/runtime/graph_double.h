@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* graph_double.h - graphs made by hand in place of the container reader: a test that includes this
- * defines pith_graph_need and pith_graph_read itself, so that planning is tested apart from the
+ * defines pith_graph_count and pith_graph_read itself, so that planning is tested apart from the
  * file format. Include it in one file of a program only.
  *
  *     gd_clear();
@@ -191,15 +191,6 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
     return PITH_OK;
 }
 
-enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
-                                 uint64_t *mem_bytes, struct pith_error *err)
-{
-    struct graph_counts c;
-    enum pith_status st = pith_graph_count(blob, bytes, flags, &c, err);
-    *mem_bytes = c.bytes;
-    return st;
-}
-
 enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
                                  const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
                                  struct graph *g, struct tview **value_shapes,
@@ -208,11 +199,14 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     struct graph_counts c;
     (void)opts;
     pith_graph_count(blob, bytes, flags, &c, err);
-    assert_true(mem_bytes >= c.bytes);
+    g->bytes = c.bytes;
+    if (mem_bytes < c.bytes)
+        return PITH_ERR_SPACE;
     memset(mem, 0xa5, (size_t)mem_bytes);
     memcpy(mem, gd.value, gd.g.n_values * sizeof(struct tview));
     *value_shapes = mem;
     *g = *gd_graph();
+    g->bytes = c.bytes;
     g->kept_bytes = gd.g.n_values * sizeof(struct tview);
     return PITH_OK;
 }
