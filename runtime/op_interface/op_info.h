@@ -57,6 +57,7 @@ struct op_info {
     uint16_t n_out_min, n_out_max;
     uint8_t n_fields, n_slots;
     uint8_t flags;
+    uint16_t lowered_most; /* bytes of args->lowered, at most */
     const struct attr_field *fields;
     struct op_traits traits;
     /* Sets type and shape of every out[]. Reads only info, attr and in[]'s types and shapes, all of

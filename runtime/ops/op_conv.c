@@ -121,6 +121,7 @@ const struct op_info pith_op_conv = {
                .integer_op = PITH_OP_CONV_INTEGER,
                .parameters = 1u << 1 | 1u << 2},
     .shape = conv_shape,
+    .lowered_most = OP_LOWERED_MAX,
     .lowered_bytes = pith_conv_lowered_bytes,
     .need = pith_conv_need,
     .prepare = pith_conv_prepare,

@@ -203,6 +203,7 @@ const struct op_info pith_op_conv_integer = {
                .integer_op = 0,
                .parameters = 0},
     .shape = shape_conv_integer,
+    .lowered_most = INTEGER_LOWERED_MAX,
     .lowered_bytes = pith_integer_op_lowered_bytes,
     .need = need_conv_integer,
     .prepare = prepare_conv_integer,

@@ -133,6 +133,7 @@ const struct op_info pith_op_gemm = {
                .integer_op = PITH_OP_MATMUL_INTEGER,
                .parameters = 1u << 1 | 1u << 2},
     .shape = gemm_shape,
+    .lowered_most = OP_LOWERED_MAX,
     .lowered_bytes = gemm_lowered_bytes,
     .need = gemm_need,
     .prepare = gemm_prepare,

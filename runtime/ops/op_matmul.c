@@ -257,6 +257,7 @@ const struct op_info pith_op_matmul = {
                .integer_op = PITH_OP_MATMUL_INTEGER,
                .parameters = 1u << 1},
     .shape = matmul_shape,
+    .lowered_most = OP_LOWERED_MAX,
     .lowered_bytes = matmul_lowered_bytes,
     .need = matmul_need,
     .prepare = matmul_prepare,

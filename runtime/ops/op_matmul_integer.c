@@ -235,6 +235,7 @@ const struct op_info pith_op_matmul_integer = {
                .integer_op = 0,
                .parameters = 0},
     .shape = shape_matmul_integer,
+    .lowered_most = INTEGER_LOWERED_MAX,
     .lowered_bytes = pith_integer_op_lowered_bytes,
     .need = need_matmul_integer,
     .prepare = prepare_matmul_integer,

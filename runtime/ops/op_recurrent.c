@@ -583,6 +583,7 @@ const struct op_info pith_op_recurrent = {
                .integer_op = 0,
                .parameters = 1u << 1 | 1u << 2 | 1u << 6},
     .shape = shape_recurrent,
+    .lowered_most = OP_LOWERED_MAX,
     .lowered_bytes = recurrent_lowered_bytes,
     .need = need_recurrent,
     .prepare = prepare_recurrent,

@@ -9,6 +9,7 @@
  * be placed. Costs that the caller measured (opts.costs) replace those of the machine's class
  * before anything is chosen. */
 #include "products/byte_table.h"
+#include "products/integer_chain.h"
 #include "products/integer_conv.h"
 #include "kernels/kernel_ordered.h"
 #include "op_interface/op_empty.h"
@@ -294,23 +295,31 @@ static struct block block_of(void *mem, size_t bytes)
     return (struct block){mem, 0, lines, lines};
 }
 
-/* What planning takes beside the graph, for each of its parts. Steps come when nodes are fused, and
- * step_need where node_plan was. */
-#define WORK_PER_VALUE (sizeof(struct value_plan) + sizeof(void *))
-#define WORK_PER_PLACED                                                                            \
-    (sizeof(struct place_item) + 2 * sizeof(uint32_t)) /* of values: no weight */
-#define WORK_PER_NODE                                                                              \
-    (sizeof(struct node_plan) + sizeof(struct step) + sizeof(struct step_need) +                   \
-     sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(struct table_op) + WORK_PADDING)
-#define WORK_PADDING 32u /* four tables of a step, each aligned to 8 */
-#define WORK_PER_COMPUTING                                                                         \
-    ((INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand))
-#define WORK_PER_WEIGHTED (3 * sizeof(struct extra_view))
-/* A value and its grid, or a state of a loop; in a table a DequantizeLinear and its constants. */
-#define WORK_PER_INPUT                                                                             \
-    (3 * sizeof(void *) + sizeof(struct grid_operand) + sizeof(struct table_op) + sizeof(bool))
+/* What planning takes beside the graph, for each of its parts. node_plan is there until there are
+ * steps, step_need and what is placed afterwards. */
+#define WORK_PER_VALUE sizeof(struct value_plan)
+#define WORK_PER_RESULT sizeof(void *) /* values but inputs and weights */
+#define WORK_PER_PLACED (sizeof(struct place_item) + 2 * sizeof(uint32_t)) /* not weights */
+#define WORK_PER_NODE (sizeof(struct step) + WORK_PADDING)
+#define WORK_PER_STEP (sizeof(struct step_need) + WORK_PER_PLACED)
+#define WORK_PADDING 24u /* tables of a step, each aligned to 8; the head of a chain's struct */
+#define WORK_PER_INPUT (sizeof(void *) + sizeof(bool)) /* or a state of a loop */
+#define WORK_PER_WEIGHTED sizeof(struct extra_view)
 #define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
 #define WORK_PER_KEPT (sizeof(struct weight) + 2 * sizeof(uint32_t))
+/* A QuantizeLinear that ends a table reads a DequantizeLinear, which may stay. */
+#define WORK_PER_CHANGING (2 * (sizeof(struct table_op) + sizeof(void *)))
+/* A node that another's step takes over has no step of its own. That pays for what it adds there:
+ * an activation nothing; a bias, grids of a product and of what it adds; in a table its operation,
+ * and with each operand a DequantizeLinear, its scale and zero point; a chain's struct. */
+_Static_assert(sizeof(struct step) >=
+                   sizeof(struct extra_view) + (INTEGER_BIAS + 1) * sizeof(void *),
+               "a bias");
+_Static_assert(sizeof(struct step) >= PRODUCT_ADD_GRIDS * sizeof(struct grid_operand), "grids");
+_Static_assert(sizeof(struct step) >= (TABLE_OPERANDS + 1) * sizeof(struct table_op) +
+                                          2 * TABLE_OPERANDS * sizeof(void *),
+               "a node in a table");
+_Static_assert(sizeof(struct step) >= CHAIN_LOWERED_MAX, "a chain");
 /* For each lane of a batch: views of operands, and what segments are found with. At most this many
  * bytes for each byte of the graph, which holds a struct graph_node for each node and 4 bytes for
  * each input of a node. */
@@ -345,11 +354,16 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
         return st;
     uint32_t lanes = opts.batch == 1 || !PLAN_SEGMENTS ? 0 : opts.threads > 1 ? opts.threads : 1;
     uint64_t all = sizeof(struct pith_plan) + (size_t)5 * PLAN_ALIGN, tables = c.kept_bytes, more;
-    bool ok = add_all(c.n_values, WORK_PER_VALUE, &tables) &&
-              add_all(c.n_values - c.n_weights, WORK_PER_PLACED, &tables) &&
+    uint64_t fused = c.n_nodes * (uint64_t)sizeof(struct node_plan), stepped = 0;
+    bool ok = add_all(c.n_nodes, WORK_PER_STEP, &stepped) &&
+              add_all(c.n_values - c.n_weights, WORK_PER_PLACED, &stepped) &&
+              add_ok(stepped, c.lowered_bytes, &stepped) &&
+              add_all(1, fused > stepped ? fused : stepped, &tables) &&
+              add_all(c.n_values, WORK_PER_VALUE, &tables) &&
+              add_all(c.n_values - c.n_weights, WORK_PER_RESULT, &tables) &&
               add_all(c.n_nodes, WORK_PER_NODE, &tables) &&
-              add_all(c.n_computing, WORK_PER_COMPUTING, &tables) &&
-              add_all(c.n_lowered, OP_LOWERED_MAX, &tables) &&
+              add_all(c.n_grids, sizeof(struct grid_operand), &tables) &&
+              add_all(c.n_changing, WORK_PER_CHANGING, &tables) &&
               add_all(c.n_weighted, WORK_PER_WEIGHTED, &tables) &&
               add_all(c.n_refs, WORK_PER_INPUT, &tables) &&
               add_all(c.n_kept, WORK_PER_KEPT, &tables) &&

@@ -177,7 +177,7 @@ struct chain {
     struct parts parts; /* there where is_parted */
 };
 
-_Static_assert(sizeof(struct chain) <= OP_LOWERED_MAX, "planning reserves more");
+_Static_assert(sizeof(struct chain) <= CHAIN_LOWERED_MAX, "planning reserves more");
 
 struct parts_run {
     const struct parts *p;
@@ -706,6 +706,7 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
 }
 
 const struct op_info pith_integer_chain = {
+    .lowered_most = CHAIN_LOWERED_MAX,
     .lowered_bytes = chain_lowered_bytes,
     .need = need_chain,
     .prepare = prepare_chain,

@@ -10,6 +10,7 @@
 #include "op_interface/op_info.h"
 
 extern const struct op_info pith_integer_chain;
+#define CHAIN_LOWERED_MAX 96u /* bytes of its args->lowered */
 
 /* Operators it knows, of an output of bytes; x, y: shapes of input 0 and of the output. */
 bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,

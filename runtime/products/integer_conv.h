@@ -69,6 +69,9 @@ struct integer_conv_data {
  * more than two axes, it is too large. Reads types and shapes. */
 bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c);
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
+/* Of args->lowered: where weights stay as they are, it has no layout. */
+#define INTEGER_LOWERED_MAX (PACKED_BUILT ? OP_LOWERED_MAX : 96u)
+
 enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 
 /* false: it does not run on the kernels of env with weights packed so (a depthwise product of

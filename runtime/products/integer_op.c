@@ -130,7 +130,9 @@ struct integer_op {
     struct integer_layout layout;
 };
 
-_Static_assert(sizeof(struct integer_op) <= OP_LOWERED_MAX, "planning reserves more");
+_Static_assert((PACKED_BUILT ? sizeof(struct integer_op) : offsetof(struct integer_op, layout)) <=
+                   INTEGER_LOWERED_MAX,
+               "planning reserves more");
 
 /* Room for the weights as they are. */
 static uint64_t plain_bytes(const struct weight *w)
@@ -303,7 +305,7 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
     if (!args->weight)
         return offsetof(struct integer_op, conv);
     bool direct =
-        (!words && (pith_weight_alone(env) || !PACKED_BUILT)) || (env->flags & PITH_FLAG_NO_FUSION);
+        !PACKED_BUILT || (!words && pith_weight_alone(env)) || (env->flags & PITH_FLAG_NO_FUSION);
     return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
 }
 

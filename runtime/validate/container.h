@@ -17,12 +17,25 @@ struct pith_opts;
 struct graph_counts {
     uint64_t bytes, kept_bytes; /* pith_graph_need; up to its weights */
     uint64_t n_refs;            /* inputs of all nodes */
+    uint64_t n_grids;           /* inputs and outputs of nodes that may run on bytes as chains do */
+    uint64_t lowered_bytes;     /* of all nodes' args->lowered */
     uint32_t n_values, n_nodes, n_weights;
-    uint32_t n_computing; /* nodes that do more than change a grid */
-    uint32_t n_lowered;   /* nodes whose operator has args->lowered */
-    uint32_t n_weighted;  /* nodes that may read an input in file form */
-    uint32_t n_kept;      /* at most so many weights are coded, or read so */
+    uint32_t n_changing; /* nodes that do no more than change a grid */
+    uint32_t n_weighted; /* nodes that may read an input in file form */
+    uint32_t n_kept;     /* at most so many weights are coded, or read so */
 };
+
+static inline void graph_count_node(struct graph_counts *c, const struct op_info *info,
+                                    uint32_t n_in)
+{
+    const bool changes = (info->traits.flags & TRAIT_GRID) != 0;
+    c->n_refs += n_in;
+    c->n_changing += changes;
+    c->n_weighted += (info->flags & (OP_WEIGHT | OP_TABLE)) != 0;
+    c->n_grids += changes || info->lowered_most ? 0 : n_in + 1;
+    c->lowered_bytes += (info->lowered_most + 7u) & ~7u;
+}
+
 enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags,
                                   struct graph_counts *counts, struct pith_error *err);
 

@@ -235,7 +235,7 @@ static enum pith_status parse_ref(struct graph_parse *p, uint32_t base, uint32_t
 static void store_ref(struct graph_parse *p, uint32_t i, uint32_t value)
 {
     if (p->fill)
-        p->refs[p->n_refs + i] = value;
+        p->refs[p->counts.n_refs + i] = value;
 }
 
 /* The chain: one data input, constants behind it (weights, bias). The first test also covers
@@ -314,13 +314,10 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
     if (p->fill) {
         memcpy(p->slots + p->n_slots, attr, node->info->n_slots * sizeof *attr);
         node->attr = p->slots + p->n_slots;
-        node->in = p->refs + p->n_refs;
+        node->in = p->refs + p->counts.n_refs;
     }
     p->n_slots += node->info->n_slots;
-    p->n_refs += node->n_in;
-    p->n_weighted += (node->info->flags & (OP_WEIGHT | OP_TABLE)) != 0;
-    p->n_computing += (node->info->traits.flags & TRAIT_GRID) == 0;
-    p->n_lowered += node->info->lowered_bytes != NULL;
+    graph_count_node(&p->counts, node->info, node->n_in);
     p->g.n_values += node->n_out;
     p->max_in = node->n_in > p->max_in ? node->n_in : p->max_in;
     p->max_out = node->n_out > p->max_out ? node->n_out : p->max_out;

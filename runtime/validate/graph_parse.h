@@ -41,9 +41,10 @@ struct graph_parse {
         *attributes[PITH_OP_END]; /* where an operator's were written last; NULL: nowhere */
     uint32_t n_introduced;        /* constants that some node has named */
     uint32_t chain;               /* first output of the node before; the first input at first */
-    uint64_t n_slots, n_refs;     /* of all nodes */
+    uint64_t n_slots;             /* of all nodes */
     uint32_t max_in, max_out;     /* of one node */
-    uint32_t n_coded, n_weighted, n_computing, n_lowered; /* weights; nodes: struct graph_counts */
+    uint32_t n_coded;             /* weights */
+    struct graph_counts counts;   /* of nodes */
     int32_t *slots;
     uint32_t *refs;
 };

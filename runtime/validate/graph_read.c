@@ -49,7 +49,7 @@ static void lay_out(const struct graph_parse *c, struct bump *b, struct graph_me
     m->g.outputs = take(b, g->n_outputs, sizeof *m->g.outputs);
     m->g.output_names = take(b, g->n_outputs, sizeof *m->g.output_names);
     m->slots = take(b, c->n_slots, sizeof *m->slots);
-    m->refs = take(b, c->n_refs, sizeof *m->refs);
+    m->refs = take(b, c->counts.n_refs, sizeof *m->refs);
     m->values = take(b, g->n_values, sizeof *m->values);
     m->g.weights = take(b, g->n_weights, sizeof *m->g.weights);
     m->g.kept_bytes = b->used - g->n_weights * sizeof *m->g.weights;
@@ -87,16 +87,13 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
     if (st)
         return st;
     lay_out(&c, &b, &m);
-    *counts = (struct graph_counts){.bytes = b.used,
-                                    .kept_bytes = m.g.kept_bytes,
-                                    .n_values = c.g.n_values,
-                                    .n_nodes = c.g.n_nodes,
-                                    .n_weights = c.g.n_weights,
-                                    .n_kept = c.n_coded + c.n_weighted,
-                                    .n_computing = c.n_computing,
-                                    .n_lowered = c.n_lowered,
-                                    .n_weighted = c.n_weighted,
-                                    .n_refs = c.n_refs};
+    *counts = c.counts;
+    counts->bytes = b.used;
+    counts->kept_bytes = m.g.kept_bytes;
+    counts->n_values = c.g.n_values;
+    counts->n_nodes = c.g.n_nodes;
+    counts->n_weights = c.g.n_weights;
+    counts->n_kept = c.n_coded + c.counts.n_weighted;
     return PITH_OK;
 }
 

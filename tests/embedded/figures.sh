@@ -192,12 +192,12 @@ network tiny_ic_resnet8 3 32 32
 network tiny_ad01_ae 640
 linked tiny_kws_dscnn 150 2000000 "12000000 9000000" "1024 512"
 linked tiny_ic_resnet8 150 3000000 "38000000 35000000" "1024 512"
-linked tiny_ad01_ae "200 150" 4000000 "1000000 700000" "1024 512"
+linked tiny_ad01_ae 150 4000000 "1000000 700000" "1024 512"
 plain=$(number run)
 "$PITH" encode "$work/tiny_ad01_ae.pith" --coder huffman -q -o "$work/tiny_ad01_coded.pith" || exit 1
-linked tiny_ad01_coded "200 150" 9000000 4600000 "1024 512"
+linked tiny_ad01_coded 150 9000000 4600000 "1024 512"
 hold "linked tiny_ad01_coded: instructions of a run in percent of plain weights" $((100 * $(number run) / plain)) 500 300
-linked tiny_ad01_coded 200 11000000 1000000 "1024 512" 400000
+linked tiny_ad01_coded 150 11000000 1000000 "1024 512" 400000
 
 # ---- AArch64: instructions of a run of MobileNet-v2 --------------------------------------------------------
 if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null; then

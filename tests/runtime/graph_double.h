@@ -177,11 +177,8 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
                                .n_values = gd.g.n_values,
                                .n_nodes = gd.g.n_nodes,
                                .n_weights = gd.g.n_weights};
-    for (uint32_t n = 0; n < gd.g.n_nodes; n++) {
-        c->n_refs += gd.node[n].n_in;
-        c->n_weighted += (gd.node[n].info->flags & (OP_WEIGHT | OP_TABLE)) != 0;
-        c->n_computing += (gd.node[n].info->traits.flags & TRAIT_GRID) == 0;
-    }
+    for (uint32_t n = 0; n < gd.g.n_nodes; n++)
+        graph_count_node(c, gd.node[n].info, gd.node[n].n_in);
     for (uint32_t i = 0; i < gd.g.n_weights; i++)
         c->n_kept += pith_weight_borrow(&gd.weight[i]) == NULL;
     c->n_kept += c->n_weighted;
