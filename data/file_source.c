@@ -65,11 +65,14 @@ static enum pith_status read_some(const struct file_source *f, uint8_t *to, size
     return PITH_OK;
 }
 
-/* What is behind the bytes that are in `b` already, to the end; first_room: what is expected. */
+/* What is behind the bytes that are in `b` already, to the end; first_room: what is expected, b's
+ * bytes at least. */
 static enum pith_status read_all(const struct file_source *f, uint64_t first_room,
                                  uint64_t max_bytes, struct pith_buffer *b, struct pith_error *err)
 {
     uint64_t room = first_room < max_bytes ? first_room + 1 : max_bytes;
+    if (b->bytes > max_bytes)
+        return pith_within_bound(b->bytes, max_bytes, 0, f->name, err);
     for (;;) {
         uint8_t *data = realloc(b->data, (size_t)room);
         if (!data)
@@ -80,8 +83,13 @@ static enum pith_status read_all(const struct file_source *f, uint64_t first_roo
         b->bytes += got;
         if (st != PITH_OK || b->bytes < room)
             return st;
-        if (room >= max_bytes)
-            return pith_within_bound(room + 1, max_bytes, 0, f->name, err);
+        if (room >= max_bytes) {
+            uint8_t next;
+            st = read_some(f, &next, 1, &got, err);
+            return st != PITH_OK || got == 0
+                       ? st
+                       : pith_within_bound(room + 1, max_bytes, 0, f->name, err);
+        }
         room = room < max_bytes / 2 ? room * 2 : max_bytes;
     }
 }
@@ -250,7 +258,7 @@ static enum pith_status load_rest(struct file_source *f, uint64_t max_bytes, str
     } else {
         b = (struct pith_buffer){f->mem, (size_t)f->bytes};
         f->mem = NULL;
-        st = read_all(f, declared ? declared : f->bytes, declared ? declared + 1 : most, &b, err);
+        st = read_all(f, declared ? declared : f->bytes, most, &b, err);
     }
     if (st == PITH_ERR_LIMIT && declared)
         st = pith_error_fill(err, PITH_ERR_CORRUPT,
