@@ -129,14 +129,17 @@ enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void
     struct pith_model *made = NULL, *other = NULL;
     quiet.err = &why;
     enum pith_status status = pith_onnx_read_open(&quiet, bytes, n, true, &made);
-    bool final = status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT;
     quiet.err = &second;
-    if (!final && (status || !made->batch_open) &&
-        !pith_onnx_read_open(&quiet, bytes, n, false, &other)) {
-        pith_model_free(made);
-        made = other;
-        status = PITH_OK;
+    if (status != PITH_ERR_MEMORY && status != PITH_ERR_LIMIT && (status || !made->batch_open)) {
+        enum pith_status again = pith_onnx_read_open(&quiet, bytes, n, false, &other);
+        if (!again || again == PITH_ERR_MEMORY) {
+            pith_model_free(made);
+            made = other;
+            status = again;
+            why = second;
+        }
     }
+    const bool final = status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT;
     if (!status)
         *m = made;
     else if (final && like->err)
@@ -148,17 +151,21 @@ enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void
 
 /* A first dimension that the network does not follow as a batch may be open all the same: a number
  * of steps in time. */
-static void free_first(const struct onnx_import *like, const void *bytes, size_t n,
-                       struct pith_model **m)
+static enum pith_status free_first(const struct onnx_import *like, const void *bytes, size_t n,
+                                   struct pith_model **m)
 {
     struct onnx_import quiet = *like;
     struct pith_error why = {0};
     struct pith_model *made = NULL;
     quiet.err = &why;
-    if (pith_onnx_read_open(&quiet, bytes, n, false, &made))
-        return;
+    enum pith_status status = pith_onnx_read_open(&quiet, bytes, n, false, &made);
+    if (status == PITH_ERR_MEMORY && like->err)
+        *like->err = why;
+    if (status && status != PITH_ERR_MEMORY)
+        return PITH_OK;
     pith_model_free(*m);
     *m = made;
+    return status;
 }
 
 /* Open dimensions beside the batch stay open where the network can be had for any size. */
@@ -175,7 +182,7 @@ static enum pith_status read_graph(struct onnx_import *im, const void *bytes, si
     if (open)
         status = pith_onnx_open_sizes(&as_given, bytes, n, status, &made);
     else if (!status && has_batch && !made->batch_open)
-        free_first(&as_given, bytes, n, &made);
+        status = free_first(&as_given, bytes, n, &made);
     if (!status)
         *m = made;
     return status;

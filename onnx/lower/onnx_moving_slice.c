@@ -97,11 +97,15 @@ enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done)
     bool integer = start->type == PITH_I64 || start->type == PITH_I32;
     uint32_t base, other_base;
     int64_t from, to, axis;
-    if (start->constant || !integer || start->shape.rank != 1 || start->shape.dim[0] != 1 ||
-        !one_axis(l, &axis))
+    if (start->constant || !integer || start->shape.rank != 1 || start->shape.dim[0] != 1)
         return PITH_OK;
+    const bool one = one_axis(l, &axis);
     trace(l, l->in[1], &base, &from);
     trace(l, l->in[2], &other_base, &to);
+    if (l->im->budget.failed) /* what could not be loaded may fit all the same */
+        return pith_onnx_no_memory(l->im);
+    if (!one)
+        return PITH_OK;
     enum pith_status status = pith_onnx_axis(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axis);
     /* a start before i may be below 0, where ONNX counts from the end of x and finds nothing */
     if (status || base != other_base || from < 0 || to <= from ||

@@ -77,7 +77,7 @@ enum pith_status pith_lower_mean_variance(struct onnx_lower *l)
     if (!pith_onnx_has_input(l, 0))
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 0 is missing");
     enum pith_status status = pith_onnx_ints_attr(l, "axes", &axes);
-    if (!status && !axes.present)
+    if (!axes.present)
         axes = (struct onnx_ints){.n = 3, .v = {0, 2, 3}};
     if (!status)
         status = pith_onnx_axes(l, "axes", pith_onnx_in_shape(l, 0)->rank, &axes);

@@ -117,8 +117,7 @@ static bool is_list_of_places(struct onnx_lower *l)
     const struct onnx_value *v = &l->im->values[l->in[1]];
     return v->known && v->constant && !v->empty && (v->type == PITH_I64 || v->type == PITH_I32) &&
            v->shape.rank > 0 && shape_product(&v->shape, 0, v->shape.rank - 1) >= FEWEST_PLACES &&
-           !l->im->values[l->in[0]].empty && !l->im->values[l->in[2]].empty &&
-           !pith_onnx_load(l->im, l->in[1]);
+           !l->im->values[l->in[0]].empty && !l->im->values[l->in[2]].empty;
 }
 
 static uint32_t part(struct onnx_steps *s, uint32_t from, uint32_t axis, int64_t begin, int64_t end)
@@ -149,8 +148,11 @@ enum pith_status pith_onnx_scatter_slice(struct onnx_lower *l, bool *done)
     struct region r;
     uint32_t piece[MOST_PIECES];
     *done = false;
-    if (!is_list_of_places(l) || !region_of(l, &r) || (r.step > 1 && 2 * r.count + 1 > MOST_PIECES))
+    if (!is_list_of_places(l))
         return PITH_OK;
+    enum pith_status status = pith_onnx_load(l->im, l->in[1]);
+    if (status || !region_of(l, &r) || (r.step > 1 && 2 * r.count + 1 > MOST_PIECES))
+        return status;
     *done = true;
     if (r.whole)
         return pith_step_result(&s, 0, l->in[2]);

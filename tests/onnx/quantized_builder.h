@@ -4,9 +4,7 @@
 #ifndef QUANTIZED_BUILDER_H
 #define QUANTIZED_BUILDER_H
 
-#include "pith_onnx.h"
-#include "onnx/onnx_read.h"
-#include "proto_builder.h"
+#include "onnx_refusal.h"
 
 enum { BUILD_INT8 = 3, BUILD_INT32 = 6 };
 
@@ -36,14 +34,8 @@ static inline void add_with(struct proto *g, const char *op, const char *links, 
 /* Whose output is y. */
 static inline struct pith_model *import_of(struct proto g)
 {
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
     build_output(&g, "y");
-    struct proto file = build_model(g, 13);
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    free(file.data);
-    return m;
+    return import_file(build_model(g, 13));
 }
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include "closure.h"
 #include "pith_load.h"
-#include "proto_builder.h"
+#include "failing_import.h"
 
 struct tally {
     uint32_t n[CLOSURE_OTHER_OUTPUTS + 1];
@@ -99,6 +99,7 @@ static void try_graph(const char *what, struct proto graph, struct tally *t)
         fail_msg("%s: %u: %s", what, c, err.text);
     t->n[c]++;
     pith_model_free(m);
+    fail_import(&file, NULL, FEW);
     free(file.data);
 }
 

@@ -8,8 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "onnx/onnx_read.h"
-#include "proto_builder.h"
+#include "onnx_refusal.h"
 
 /* x [N,2,4,4] -> Conv w [2,2,1,1] = {1, 2, -3, 0} -> BatchNormalization -> y
  * channel 0: scale 2, shift 10, mean 1, var 3, epsilon 1: factor 1;
@@ -45,13 +44,7 @@ static struct pith_model *normalized(bool shared, bool biased)
     build_output(&g, "y");
     if (shared)
         build_output(&g, "z");
-    struct proto file = build_model(g, 13);
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    free(file.data);
-    return m;
+    return import_file(build_model(g, 13));
 }
 
 static struct pith_const *constant(const struct pith_model *m, uint32_t node, uint32_t i)
@@ -174,13 +167,7 @@ static struct pith_model *normalized_twice(const char *second, float shift1)
     proto_message(&g, GRAPH_INITIALIZER, tensor4("var", 4, 1, 0, 0, 1, 2, 1));
     build_input(&g, "x", 4, -1, 2, 4, 4);
     build_output(&g, "y");
-    struct proto file = build_model(g, 13);
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    free(file.data);
-    return m;
+    return import_file(build_model(g, 13));
 }
 
 /* Factors {1, -2} but for epsilon: the weight is scaled once, for all or for none. */

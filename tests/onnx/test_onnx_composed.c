@@ -13,9 +13,7 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_traits.h"
-#include "pith_onnx.h"
-#include "onnx/onnx_read.h"
-#include "proto_builder.h"
+#include "failing_import.h"
 
 static struct pith_import_opts frozen_opts(const struct pith_input_value *frozen)
 {
@@ -31,6 +29,7 @@ static struct pith_model *import(struct proto file, const struct pith_input_valu
     struct pith_error err = {0};
     if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err))
         fail_msg("%s", err.text);
+    fail_import(&file, &opts, FEW);
     free(file.data);
     return m;
 }

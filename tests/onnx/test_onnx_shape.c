@@ -9,19 +9,7 @@
 #include <stdio.h>
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
-#include "pith_onnx.h"
-#include "onnx/onnx_read.h"
-#include "proto_builder.h"
-
-static struct pith_model *import(struct proto file)
-{
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    free(file.data);
-    return m;
-}
+#include "onnx_refusal.h"
 
 static void refuse(struct proto file, enum pith_status status, const char *text)
 {
@@ -74,7 +62,7 @@ static void test_batch_stays_open(void **state)
         struct proto g = batch_graph();
         add_concat(&g, rows[i].concat);
         add(&g, "Reshape", "x t -> y");
-        struct pith_model *m = import(build_model(g, 13));
+        struct pith_model *m = import_file(build_model(g, 13));
         assert_int_equal(m->n_nodes, 1);
         const int32_t *attr = m->nodes[0].attr + ATTR_RESHAPE_DIMS;
         assert_int_equal(m->batch_open, i < 2);
@@ -100,7 +88,7 @@ static void test_merged_batch(void **state)
     add_concat(&g, "back four -> b");
     add_concat(&g, "b six -> t2");
     add(&g, "Reshape", "u t2 -> y");
-    struct pith_model *m = import(build_model(g, 13));
+    struct pith_model *m = import_file(build_model(g, 13));
     assert_true(m->batch_open);
     assert_int_equal(m->n_nodes, 2);
     assert_int_equal(m->nodes[0].attr[ATTR_RESHAPE_DIMS + 1], -1);
@@ -118,14 +106,14 @@ static void test_batch_as_data_closes(void **state)
     build_attr_int(&cast, "to", BUILD_FLOAT);
     proto_message(&g, GRAPH_NODE, cast);
     add(&g, "Div", "x f -> y");
-    struct pith_model *m = import(build_model(g, 13));
+    struct pith_model *m = import_file(build_model(g, 13));
     assert_false(m->batch_open);
     assert_int_equal(m->n_nodes, 1);
     pith_model_free(m);
     g = batch_graph();
     add(&g, "ConstantOfShape", "s -> k");
     add(&g, "Add", "x k -> y");
-    m = import(build_model(g, 13));
+    m = import_file(build_model(g, 13));
     assert_true(m->batch_open); /* one number for every sample: of one sample, and broadcast */
     assert_int_equal(m->n_nodes, 1);
     pith_model_free(m);
@@ -143,7 +131,7 @@ static void test_fixed_sizes_keep_it_open(void **state)
     add(&g, "Range", "zero l one -> r");
     add(&g, "Gather", "w r -> p");
     add(&g, "Add", "x p -> y");
-    struct pith_model *m = import(build_model(g, 13));
+    struct pith_model *m = import_file(build_model(g, 13));
     assert_true(m->batch_open);
     assert_int_equal(m->n_nodes, 1);
     pith_model_free(m);
@@ -202,14 +190,15 @@ static struct proto einsum_graph(const char *equation)
 static void test_einsum(void **state)
 {
     (void)state;
-    struct pith_model *m = import(einsum_graph("nij,jk->nki")); /* a product, then a transpose */
+    struct pith_model *m =
+        import_file(einsum_graph("nij,jk->nki")); /* a product, then a transpose */
     assert_true(m->batch_open);
     assert_int_equal(m->n_nodes, 4); /* to rows and back are two reshapes */
     assert_int_equal(m->nodes[1].op, PITH_OP_MATMUL);
     assert_int_equal(m->nodes[1].attr[ATTR_MATMUL_TRANS_B], 1);
     assert_string_equal(m->values[m->outputs[0]].name, "y");
     pith_model_free(m);
-    m = import(einsum_graph("...j,jk->...k"));
+    m = import_file(einsum_graph("...j,jk->...k"));
     assert_true(m->batch_open);
     assert_int_equal(m->values[m->outputs[0]].rank, 3);
     pith_model_free(m);
