@@ -30,7 +30,7 @@ static bool are_convolutions(const struct builder *b, const struct step *s)
     if (s->segment || next->segment || s->copies || next->copies ||
         s->args.info->op != PITH_OP_CONV || next->args.info->op != PITH_OP_CONV)
         return false;
-    return next->args.in[0] == s->args.out[0] && next->scratch_bytes == 0 &&
+    return next->args.in[0] == s->args.out[0] &&
            is_between(b, pith_plan_value_of(b->plan, s->args.out[0]));
 }
 

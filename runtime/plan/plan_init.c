@@ -278,13 +278,12 @@ static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, s
     uint64_t planning = block_bytes - b->block.gap;
     bool apart = b->plan->opts.flags & PITH_FLAG_INIT_APART;
     uint64_t behind = apart || b->fill_bytes < b->arena_bytes ? b->arena_bytes : b->fill_bytes;
-    if (!align_ok(b->block.low, PLAN_ALIGN, &l->weights_at) ||
-        !add_ok(l->weights_at, b->weights_bytes, &l->arena_at) ||
-        !add_ok(l->arena_at, behind, &l->total))
-        return PITH_ERR_LIMIT;
-    if (l->total < planning && !align_ok(planning, PLAN_ALIGN, &l->total))
-        return PITH_ERR_LIMIT;
-    return l->total > b->plan->opts.max_bytes || l->total > SIZE_MAX ? PITH_ERR_LIMIT : PITH_OK;
+    bool fits = align_ok(b->block.low, PLAN_ALIGN, &l->weights_at) &&
+                add_ok(l->weights_at, b->weights_bytes, &l->arena_at) &&
+                add_ok(l->arena_at, behind, &l->total) &&
+                (l->total >= planning || align_ok(planning, PLAN_ALIGN, &l->total));
+    return fits && l->total <= b->plan->opts.max_bytes && l->total <= SIZE_MAX ? PITH_OK
+                                                                               : PITH_ERR_LIMIT;
 }
 
 /* The block rounded down to whole lines, so that both ends are aligned. mem is aligned by its
