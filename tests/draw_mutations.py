@@ -12,6 +12,7 @@ import re
 ROOMS = ["base", "calibrate", "compress", "data", "huffman", "layers", "load", "measure", "model", "numeric", "onnx", "pack",
          "prune", "quantize", "rd", "runtime/decode", "runtime/host", "runtime/op_interface", "runtime/ops", "runtime/plan",
          "runtime/products", "runtime/validate", "train"]
+NULLS = "build/null_arguments"  # the calls of tests/build/null_arguments.sh as a program, for every room
 # Tests of a room, beside those of the list for the file: where its module has others, those that take it up.
 CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*", "load/test_read_faults"]
 NEAREST = {
@@ -20,7 +21,8 @@ NEAREST = {
     "runtime/decode": [*CODED, "runtime/test_shared_weight", "runtime/test_op_compressed", "runtime/test_container"],
     "runtime/plan": ["runtime/test_plan*", "runtime/test_alias", "runtime/test_fuse", "runtime/test_place",
                      "runtime/test_pair", "runtime/test_segment", "runtime/test_shared_weight", "runtime/test_coded_table",
-                     "runtime/test_loop*", "runtime/test_op_by_hand", "runtime/test_op_quantized", "pack/test_refusals"],
+                     "runtime/test_loop*", "runtime/test_op_by_hand", "runtime/test_op_quantized", "runtime/test_byte_table",
+                     "runtime/test_integer_network", "runtime/test_run_form", "pack/test_refusals"],
     "runtime/host": ["host/*"],
     "runtime/op_interface": ["runtime/test_op_*", "runtime/test_plan*"],
     "runtime/ops": ["runtime/test_op_*", "runtime/test_loop*"],
@@ -36,6 +38,7 @@ NEAREST = {
     "pack": ["pack/*", "load/test_read_faults", "huffman/*"],
 }
 COMMUTATIVE = {"calloc", "pith_model_alloc", "fmax", "fmin"}  # in their last two arguments
+COMPARES = {"memcmp", "strcmp", "strncmp"}  # with 0: in their first two
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
 RELEASES = r"\b(?:free|close|fclose|munmap|unlink|\w+_free|\w+_close)\("
 
@@ -132,7 +135,7 @@ def arguments(code, begin, end):
         a = begin + found.end()
         parts = split(code, a, closing(code, a - 1), r",\s*")
         for i, ((a, b), (c, d)) in enumerate(zip(parts, parts[1:])):
-            same = found[1] in COMMUTATIVE and i == len(parts) - 2
+            same = found[1] in COMMUTATIVE and i == len(parts) - 2 or found[1] in COMPARES and i == 0
             if code[a:b] != code[c:d] and not same:
                 yield a, d, (a, b, c, d)
 
@@ -183,7 +186,7 @@ def nearest(path, listed):
     """Test programs: those that the list names for the file, then those of the room."""
     near = NEAREST.get(room_of(path), [path.split("/")[0] + "/*"])
     modules = {n.split("/")[0] for n in near}
-    return [t for t in listed.get(path, []) if t.split("/")[0] in modules] + near
+    return [t for t in listed.get(path, []) if t.split("/")[0] in modules] + near + [NULLS]
 
 
 def draw(top, paths, seed, listed):

@@ -41,8 +41,8 @@ STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=ret
 SAME = " -O2 -fno-sanitize=all"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
-LONG_SECONDS = 12   # of a processor: programs that take more are not near
-NEAR_SECONDS = 60   # of a processor: those behind the first that take so much together are not, either
+LONG_SECONDS = 20   # of a processor: programs that take more are not near
+NEAR_SECONDS = 100  # of a processor: those behind the first that take so much together are not, either
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -176,12 +176,15 @@ class Study:
         """{pattern: test programs}."""
         tests = {}
         for pattern in {t for m in mutations for t in m.tests}:
+            if pattern == draw_mutations.NULLS:
+                tests[pattern] = [pattern]
+                continue
             files = sorted(glob.glob(os.path.join(self.tree, "tests", pattern + ".c")))
             names = [os.path.relpath(f, os.path.join(self.tree, "tests"))[:-2] for f in files]
             tests[pattern] = [n for n in names if "/test_" in n]
             if not tests[pattern]:
                 sys.exit("no program for '%s': its changes would all survive" % pattern)
-        self.programs = sorted({n for names in tests.values() for n in names})
+        self.programs = sorted({n for names in tests.values() for n in names} - {draw_mutations.NULLS})
         self.read_replaced()
         return tests
 
@@ -220,6 +223,19 @@ class Study:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
         self.link(self.unchanged, {})
+        if draw_mutations.NULLS in self.tests:
+            self.make_null_arguments(libraries)
+
+    def make_null_arguments(self, libraries):
+        """The calls of tests/build/null_arguments.sh, of the headers of what is linked."""
+        program = os.path.join(self.out, "tests", draw_mutations.NULLS)
+        headers = [h for h in self.make_words("HEADERS") if h.split("/")[0] in libraries]
+        self.put(os.path.join(self.out, "nulls", "all_headers.h"), "".join('#include "%s"\n' % os.path.basename(h) for h in headers))
+        calls = subprocess.run([sys.executable, "tests/build/null_arguments.py", *headers], cwd=self.tree, check=True,
+                               capture_output=True, text=True).stdout
+        self.put(program + ".c", calls)
+        includes = ["-I" + d for d in (os.path.join(self.out, "include/pith"), os.path.join(self.out, "nulls"), "tests/build")]
+        assert self.quiet([*self.linker, "-std=gnu11", *includes, "-c", program + ".c", "-o", program + ".o"])
 
     def make_replaceable(self):
         """What the linker's --wrap replaces in a program, of ours or of the C library, is replaced in the
@@ -245,7 +261,6 @@ class Study:
             if not name.startswith("tests/") and any(
                     w == path or w.endswith("/include/pith/" + os.path.basename(path)) for w in used):
                 sources.append(name)
-        assert sources, path
         return sorted(sources)
 
     def compile_line(self, path):
@@ -284,7 +299,7 @@ class Study:
 
     def environment(self, room):
         asan = "intercept_tls_get_addr=0:allocator_may_return_null=1:max_allocation_size_mb=%d" % (MEMORY_LIMIT >> 20)
-        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP", ASAN_OPTIONS=asan)
+        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP", CMOCKA_TEST_ABORT="1", ASAN_OPTIONS=asan)
 
     def run_program(self, name, room, limit):
         """Whether it passes, and the processor's seconds that it takes: others may use the machine."""
@@ -354,7 +369,7 @@ class Study:
             for header in glob.glob(os.path.join(self.tree, os.path.dirname(m.path), "*.h")):
                 if os.path.basename(header) != os.path.basename(m.path):
                     shutil.copy(header, os.path.dirname(os.path.join(src, m.path)))
-        changed, same = {}, self.sanitized
+        changed, same = {}, self.sanitized  # a header that nothing near includes changes no object
         if m.path not in self.compile_lines:
             self.compile_lines[m.path] = [self.compile_line(source) for source in self.sources_of(m.path)]
         for path, line, target in self.compile_lines[m.path]:

@@ -239,6 +239,33 @@ static inline void sample_cluster(struct pith_model *m, uint32_t value, uint32_t
     k->codebook = b;
 }
 
+/* k * step, |k| <= levels; one element of n is kept. */
+static inline void sample_integers(struct pith_model *m, struct pith_const *c, uint32_t levels,
+                                   uint32_t n)
+{
+    struct sample_random r = sample_random_of(c->count);
+    float *data = c->data, most = 0;
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    *b = (struct pith_codebook){
+        .n_centroids = 2 * levels + 1, .group_elems = c->count, .n_groups = 1};
+    b->centroid = pith_model_alloc(m, b->n_centroids, sizeof(float));
+    b->index = pith_model_alloc(m, c->count, 1);
+    c->mask = pith_model_alloc(m, c->count, 1);
+    for (uint64_t i = 0; i < c->count; i++)
+        most = fmaxf(most, fabsf(data[i]));
+    for (uint32_t k = 0; k < b->n_centroids; k++)
+        b->centroid[k] = ((float)k - (float)levels) * 0.125f;
+    for (uint64_t i = 0; i < c->count; i++) {
+        int k = 1 + (int)(fabsf(data[i]) / most * (float)(levels - 1));
+        k = sample_below(&r, n) != 0 ? 0 : data[i] < 0 ? -k : k;
+        c->mask[i] = k != 0;
+        b->index[i] = (uint8_t)(k != 0 ? k + (int)levels : 0); /* of those without: nothing */
+        data[i] = (float)k * 0.125f;
+    }
+    c->codebook = b;
+    c->code = PITH_CODE_ADAPTIVE;
+}
+
 static inline void sample_compress(struct pith_model *m, double kept, uint32_t n_centroids)
 {
     struct pith_weight_ref *refs = calloc(m->n_nodes, sizeof *refs);

@@ -15,4 +15,7 @@
 #define TEST_KEEPS_FREED 0
 #endif
 
+/* Rounds of a test that takes long so: fewer with the sanitizer, which makes each take tenfold. */
+#define TEST_ROUNDS(all, sanitized) (TEST_KEEPS_FREED ? (sanitized) : (all))
+
 #endif

@@ -152,6 +152,15 @@ static void errors(void **state)
 
 /* ---- bytes in the making --------------------------------------------------------------------- */
 
+static bool no_memory;
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    return no_memory ? NULL : __real_realloc(p, n);
+}
+
 static void bytes_in_the_making(void **state)
 {
     (void)state;
@@ -190,6 +199,13 @@ static void bytes_in_the_making(void **state)
     assert_int_equal(o.cap, 256);
     pith_out_u8(&o, 1);
     assert_int_equal(o.cap, 512);
+    /* room that is not there is not given, now and later; what was written stays */
+    no_memory = true;
+    assert_ptr_equal(pith_out_room(&o, 255), o.data + 257);
+    assert_null(pith_out_room(&o, 1));
+    no_memory = false;
+    assert_null(pith_out_room(&o, 1));
+    assert_true(o.failed && o.bytes == 512 && o.cap == 512);
     pith_out_clear(&o);
 }
 

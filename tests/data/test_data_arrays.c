@@ -355,7 +355,7 @@ static void which_array_is_what(void **state)
         assert_true(pith_data_labelled(d) == (rows[i].labels == 1));
         pith_data_free(d);
     }
-    /* arrays that belong to other inputs are no labels; what is asked for must be there */
+    /* arrays that belong to other inputs are no labels; what is named must be there */
     static const char *const three[] = {"u a", "i label", "u b", NULL};
     static const char *const mine[] = {"b", "label"}, *const none[] = {"c"};
     put_npz("a.npz", three);

@@ -53,6 +53,13 @@ static bool fails(const char *call)
     return true;
 }
 
+/* What sessions last allocated for a plan, and gave back of it. */
+static struct {
+    uintptr_t memory, from;
+    size_t bytes;
+    unsigned calls;
+} given_back;
+
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
@@ -78,7 +85,9 @@ void *__real_aligned_alloc(size_t align, size_t n);
 void *__wrap_aligned_alloc(size_t align, size_t n);
 void *__wrap_aligned_alloc(size_t align, size_t n)
 {
-    return fails("memory") ? NULL : __real_aligned_alloc(align, n);
+    void *p = fails("memory") ? NULL : __real_aligned_alloc(align, n);
+    given_back.memory = (uintptr_t)p;
+    return p;
 }
 
 int __real_open(const char *name, int flags, mode_t mode);
@@ -100,6 +109,16 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from)
 {
     return fails("mmap") ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, from);
+}
+
+int __real_madvise(void *at, size_t n, int advice);
+int __wrap_madvise(void *at, size_t n, int advice);
+int __wrap_madvise(void *at, size_t n, int advice)
+{
+    given_back.from = (uintptr_t)at;
+    given_back.bytes = n;
+    given_back.calls++;
+    return __real_madvise(at, n, advice);
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -364,40 +383,92 @@ static size_t bytes_of(const struct pith_plan *p,
     return n;
 }
 
+static const char *const coded_files[] = {"tests/golden/digits_compact.pith",
+                                          "tests/golden/digits_dense.pith",
+                                          "tests/golden/digits_full.pith"};
+
+static enum pith_status open_coded(const char *file, uint32_t threads, const char *fault_call,
+                                   int after, struct pith_session **s, struct pith_opts *o,
+                                   struct pith_error *err)
+{
+    pith_opts_init(o, sizeof *o);
+    if (threads)
+        assert_int_equal(pith_threads_start(o, threads), PITH_OK);
+    memset(&given_back, 0, sizeof given_back);
+    fault.after = after;
+    fault.reason = ENOMEM;
+    fault.call = fault_call;
+    enum pith_status st = pith_open(file, o, s, err);
+    fault.call = NULL;
+    return st;
+}
+
+/* Of zeros. */
+static size_t output_of(struct pith_session *s, float y[64])
+{
+    struct pith_plan *p = pith_plan_of(s);
+    size_t bytes = bytes_of(p, pith_plan_output);
+    memset(pith_plan_input_data(p, 0), 0, bytes_of(p, pith_plan_input));
+    assert_int_equal(pith_plan_run(p), PITH_OK);
+    assert_true(bytes > 0 && bytes <= 64 * sizeof *y);
+    memcpy(y, pith_plan_output_data(p, 0), bytes);
+    return bytes;
+}
+
+/* Whole pages behind the arena, all that there are, where decoding took more than that. */
+static void check_given_back(const struct pith_need *need, bool apart)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = given_back.memory + need->bytes;
+    const uintptr_t arena_end = end - (need->init_bytes - need->arena_bytes);
+    const uintptr_t from = arena_end + (page - arena_end % page) % page;
+    if (apart || need->init_bytes <= need->arena_bytes || from >= end / page * page) {
+        assert_int_equal(given_back.calls, 0);
+        return;
+    }
+    assert_int_equal(given_back.calls, 1);
+    assert_int_equal(given_back.from, from);
+    assert_int_equal(from + given_back.bytes, end / page * page);
+}
+
 /* Networks with coded weights give the same in any memory: pages that opening gives back are none
- * that a plan needs. Inputs are zeros, threads decode. */
+ * that a plan needs. Threads decode, with memory of their own or, where there is none, without. */
 static void test_coded_networks(void **state)
 {
     (void)state;
-    static const char *const files[] = {"tests/golden/digits_compact.pith",
-                                        "tests/golden/digits_dense.pith",
-                                        "tests/golden/digits_full.pith"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        float first[64];
-        size_t bytes = 0;
+    unsigned gave = 0, failed = 0, coped = 0;
+    for (size_t i = 0; i < sizeof coded_files / sizeof *coded_files; i++) {
+        float first[64], y[64];
+        struct pith_session *s;
+        struct pith_opts o;
+        struct pith_error err;
+        struct pith_need need;
         for (uint32_t threads = 0; threads < 5; threads += 2) {
-            struct pith_session *s;
-            struct pith_opts o;
-            struct pith_error err;
-            struct pith_need need;
-            pith_opts_init(&o, sizeof o);
-            if (threads)
-                assert_int_equal(pith_threads_start(&o, threads), PITH_OK);
-            if (pith_open(files[i], &o, &s, &err))
+            if (open_coded(coded_files[i], threads, NULL, 0, &s, &o, &err))
                 fail_msg("%s", err.text);
-            struct pith_plan *p = pith_plan_of(s);
             pith_session_need(s, &need);
-            memset(pith_plan_input_data(p, 0), 0, bytes_of(p, pith_plan_input));
-            assert_int_equal(pith_plan_run(p), PITH_OK);
-            bytes = bytes_of(p, pith_plan_output);
-            assert_true(bytes > 0 && bytes <= sizeof first);
+            check_given_back(&need, threads > 0);
+            gave += given_back.calls;
+            size_t bytes = output_of(s, threads ? y : first);
             if (threads)
-                assert_memory_equal(first, pith_plan_output_data(p, 0), bytes);
-            memcpy(first, pith_plan_output_data(p, 0), bytes);
+                assert_memory_equal(first, y, bytes);
             pith_close(s);
             pith_threads_stop(&o);
         }
+        for (int after = 0; fault.after < 0 || after == 0; after++) {
+            enum pith_status st = open_coded(coded_files[i], 2, "memory", after, &s, &o, &err);
+            if (st) {
+                assert_true(st == PITH_ERR_MEMORY && fault.after < 0);
+                assert_non_null(strstr(err.text, "out of memory"));
+                failed++;
+            } else {
+                assert_memory_equal(first, y, output_of(s, y));
+                coped += fault.after < 0;
+                pith_close(s);
+            }
+            pith_threads_stop(&o);
+        }
     }
+    assert_true(gave > 0 && failed > 0 && coped > 0);
 }
 
 /* Sessions share an image, also at an odd address. */

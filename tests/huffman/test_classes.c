@@ -42,12 +42,13 @@ static const struct spec large[] = {
     {1, {9001}, 1000, 31, 1, 50, 0},         {2, {3001, 3}, 100, 7, 1, 0, 0},
 };
 
-static void check_spec(const struct spec *spec, uint64_t seed, uint32_t *coded)
+static void check_spec(const struct spec *spec, uint64_t seed, uint32_t *coded, uint32_t *crc)
 {
     struct class_code code;
     struct sample s = make(spec, NULL, &seed);
     if (recode(&s, &code)) {
         check(&s);
+        *crc = add_stream(*crc, &s.w);
         ++*coded;
     }
     release(&s);
@@ -56,13 +57,14 @@ static void check_spec(const struct spec *spec, uint64_t seed, uint32_t *coded)
 static void test_round_trip(void **state)
 {
     (void)state;
-    uint32_t coded = 0;
+    uint32_t coded = 0, crc = 0;
     for (uint64_t round = 0; round < 2; round++)
         for (size_t i = 0; i < N_SPECS; i++)
-            check_spec(&specs[i], SEED + round * N_SPECS + i, &coded);
+            check_spec(&specs[i], SEED + round * N_SPECS + i, &coded, &crc);
     for (size_t i = 0; i < sizeof large / sizeof *large; i++)
-        check_spec(&large[i], SEED + i, &coded);
+        check_spec(&large[i], SEED + i, &coded, &crc);
     assert_true(coded > N_SPECS);
+    assert_int_equal(crc, 0x3a6fc850);
 }
 
 static size_t bytes_of(struct sample *s)

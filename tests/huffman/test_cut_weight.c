@@ -17,6 +17,7 @@
 #include "huffman/rans_encode.h"
 #include "decode/gap_decode.h"
 #include "decode/weight_cut.h"
+#include "sanitized.h"
 
 /* Neither whole blocks nor whole rows of 32 symbols; 7 divides it, and 7 rows end inside of blocks.
  */
@@ -197,7 +198,7 @@ static void test_damage(void **state)
     struct big *b = make(CODE_RANS, PITH_F32, ROWS);
     float *value = malloc(COUNT * sizeof *value);
     uint64_t seed = SEED;
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < TEST_ROUNDS(40, 12); i++) {
         size_t at = i < 20 ? i : random_u64(&seed) % b->w.index_stream.n_bytes;
         b->stream[at] ^= (uint8_t)(1u << i % 8);
         enum pith_status st = pith_weight_expand_f32(&b->w, value, b->scratch);
@@ -223,7 +224,7 @@ static void test_damaged_slices(void **state)
     struct big *b = make(CODE_ADAPTIVE, PITH_F32, 1);
     float *value = malloc(COUNT * sizeof *value);
     uint64_t seed = SEED;
-    for (uint32_t i = 0; i < 16; i++) {
+    for (uint32_t i = 0; i < TEST_ROUNDS(16, 8); i++) {
         size_t at = i < 8 ? i : random_u64(&seed) % b->w.index_stream.n_bytes;
         b->stream[at] ^= (uint8_t)(1u << i % 8);
         void *scratch = malloc(pith_weight_scratch_bytes(&b->w)); /* there may be other pieces */

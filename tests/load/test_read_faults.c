@@ -19,8 +19,9 @@
 #include "pith_load.h"
 #include "pith_onnx.h"
 #include "pith_pack.h"
+#include "sanitized.h"
 
-enum { TRIALS = 5 }; /* of each call and file */
+enum { TRIALS = TEST_ROUNDS(5, 1) }; /* of each call and file */
 
 struct work {
     struct pith_buffer file;
@@ -200,8 +201,8 @@ static void node_cases(void **state)
         skip();
     closedir(dir);
     n_files = 0;
-    try_folder(folder, "model.onnx", 4);
-    assert_true(n_files > 300);
+    try_folder(folder, "model.onnx", TEST_ROUNDS(4, 16));
+    assert_true(n_files > TEST_ROUNDS(300, 75));
 }
 
 static int make_file(void **state)
