@@ -460,7 +460,7 @@ static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double s
     x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){rows, cols});
     m->outputs[m->n_outputs++] = x;
     struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
-    put_on_grid(m, k, 3, 1);
+    sample_integers(m, k, 3, 1);
     k->mask = NULL;
     for (uint32_t i = 0; i < rows + cols; i++)
         scale[i] = exp(spread * ((double)sample_below(&r, 2001) / 1000 - 1));
