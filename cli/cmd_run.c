@@ -659,7 +659,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_run = {
     "run",
     "run",
-    "outputs for inputs",
+    CLI_RUN_SUMMARY,
     "pith run MODEL [[NAME=]INPUT]... [-d [NAME=]DATA] [-o out.npy]",
     "An input is a .npy file (converted to the input's type where no value changes), a PNG or "
     "JPEG\n"

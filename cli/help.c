@@ -82,12 +82,23 @@ void cli_print_common_options(void)
         print_option(o);
 }
 
+/* A command may have its own meaning of a common letter. */
+static bool has_letter(const struct cli_command *cmd, char letter)
+{
+    for (const struct cli_option *o = cmd->options; o && o->name; o++)
+        if (o->letter == letter)
+            return true;
+    return false;
+}
+
 /* "-o -f ...": what they do is a page of its own. */
-static void print_common_names(void)
+static void print_common_names(const struct cli_command *cmd)
 {
     printf("\nCommon:");
     for (const struct cli_option *o = cli_common_options; o->name; o++) {
         if (!o->help)
+            continue;
+        if (o->letter && has_letter(cmd, o->letter))
             continue;
         if (o->letter)
             printf(" -%c", o->letter);
@@ -115,7 +126,7 @@ void cli_print_help(const struct cli_command *cmd, bool whole)
                o->name ? "more options" : "more", cmd->name);
         return;
     }
-    print_common_names();
+    print_common_names(cmd);
     print_description(cmd->description);
 }
 

@@ -15,7 +15,7 @@ USES_runtime/ops := runtime runtime/op_interface runtime/core runtime/decode run
 USES_runtime/plan := runtime runtime/op_interface runtime/core runtime/decode runtime/validate runtime/kernels runtime/ops runtime/products
 USES_runtime/products := runtime runtime/op_interface runtime/core runtime/decode runtime/kernels runtime/kernels/ref
 ROOMS_host := runtime/host
-USES_runtime/host := runtime
+USES_runtime/host := runtime runtime/kernels/ref
 LIBS_host := -lpthread
 # gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops. Nothing unwinds the
 # stack of the core: tables for that would be a tenth of a linked program.

@@ -125,6 +125,48 @@ enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct
 void pith_plans_forget(struct pith_plans *plans, const struct pith_opts *opts);
 void pith_plans_close(struct pith_plans *plans); /* accepts NULL */
 
+/* ---- tokens ------------------------------------------------------------------------------- */
+
+/* A decoder run token by token. Its inputs are known by their names and shapes: ids are integers
+ * [1, length]; `...mask...` gets ones, as many as tokens so far; `...position...` the numbers of
+ * the new tokens; what is called past... is fed with the output called present... of the last run,
+ * and has no elements before the first. A network without such states runs all tokens so far each
+ * time, or as many of the last as it takes.
+ *
+ *     pith_generator_open(plans, &g, &err);
+ *     pith_generator_run(g, prompt, n, &logits, &n_logits, &err);
+ *     id = pith_choose_token(logits, n_logits, 0.8f, 40, &random);
+ *     pith_generator_run(g, &id, 1, &logits, &n_logits, &err); ...
+ */
+struct pith_generator;
+
+/* Borrows plans until pith_generator_close, and sets their sizes. PITH_ERR_UNSUPPORTED: no input
+ * takes ids, or no output has scores; else as pith_plans_get. */
+enum pith_status pith_generator_open(struct pith_plans *plans, struct pith_generator **generator,
+                                     struct pith_error *err);
+void pith_generator_close(struct pith_generator *g); /* accepts NULL */
+/* Input `input` is fed with output `output` of the last run, with zeros in the first. */
+enum pith_status pith_generator_pair(struct pith_generator *g, uint32_t input, uint32_t output);
+/* A value for an input that is none of the above, such as what an encoder made. value->data is
+ * borrowed until the last run. */
+enum pith_status pith_generator_give(struct pith_generator *g, uint32_t input,
+                                     const struct pith_tensor *value);
+/* Whether n tokens in all fit the sizes of the network; PITH_ERR_ARGUMENT and a text that names the
+ * size where not. Before the first run. */
+enum pith_status pith_generator_check(struct pith_generator *g, uint32_t n, struct pith_error *err);
+/* Runs n >= 1 tokens behind those of earlier runs. *logits: n_logits scores of what follows the
+ * last of them, valid until the next run. As pith_sizes_fit, pith_plans_get and pith_plan_run. */
+enum pith_status pith_generator_run(struct pith_generator *g, const int64_t *ids, uint32_t n,
+                                    const float **logits, uint32_t *n_logits,
+                                    struct pith_error *err);
+/* Forgets all tokens. */
+void pith_generator_restart(struct pith_generator *g);
+/* The best of n scores where temperature is 0 or random NULL (the first of equal ones; NaN never
+ * wins); else one drawn with the probabilities softmax(logits / temperature) of the top_k best (0:
+ * of all). *random: the state of the generator, any number at first. */
+uint32_t pith_choose_token(const float *logits, uint32_t n, float temperature, uint32_t top_k,
+                           uint64_t *random);
+
 /* ---- threads ---------------------------------------------------------------------------- */
 
 /* Threads that can run at once: processors that this process may use, by its affinity and the

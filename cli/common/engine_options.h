@@ -34,6 +34,9 @@ void cli_device_note(const struct pith_engine *e);
 /* EXIT_USAGE: the text names no target. */
 enum cli_exit cli_target(const char *text, enum pith_export_target *target);
 
+/* Of `run` and `generate`, */
+#define CLI_RUN_SUMMARY "outputs for inputs; tokens behind a prompt"
+
 /* Of `plan` and `tune`, which so share a line of the overview. */
 #define CLI_PLAN_SUMMARY "choose kernels for this machine, by estimate or by timing"
 

@@ -259,6 +259,36 @@ class Network:
         results = self._run([np.asarray(x) for x in arrays])
         return results[0] if len(results) == 1 else tuple(results)
 
+    def generate(self, ids: Sequence[int], n: int = 64, *, temperature: float = 0.0, top_k: int = 0, seed: int = 1,
+                 stop: Optional[int] = None, inputs: Optional[Mapping[str, Any]] = None,
+                 states: Optional[Mapping[str, str]] = None) -> List[int]:
+        """At most n tokens behind the prompt `ids`, by a network that is a decoder (pith help generate).
+
+        temperature: 0 for the best token each time, else one drawn by softmax(scores / temperature) from the top_k
+        best (0: all), with `seed`. stop: the token that ends it. inputs: values of other inputs, such as what an
+        encoder made. states: output by input, of states that are not called past.. and present.."""
+        error, random = rt.CError(), ctypes.c_uint64(seed)
+        new = np.ascontiguousarray(ids, dtype=np.int64).reshape(-1)
+        given = {name: np.ascontiguousarray(value) for name, value in (inputs or {}).items()}
+        outputs = {t.name: i for i, (t, _) in enumerate(self._first.outputs)}
+        made: List[int] = []
+        with self._lock, rt.generator(self._plans.handle) as (g, status, problem):
+            _check(status, self._path, problem)
+            for name, output in (states or {}).items():
+                _check(rt.library.pith_generator_pair(g, self._number[name], outputs[output]), f"state {name}")
+            for name, value in given.items():
+                t = rt.tensor_of(name, value)
+                _check(rt.library.pith_generator_give(g, self._number[name], ctypes.byref(t)), f"input {name}")
+            scores, n_scores = ctypes.POINTER(ctypes.c_float)(), ctypes.c_uint32()
+            while len(made) < n and (stop is None or not made or made[-1] != stop):
+                _check(rt.library.pith_generator_run(g, new.ctypes.data, new.size, ctypes.byref(scores),
+                                                     ctypes.byref(n_scores), ctypes.byref(error)), self._path, error)
+                made.append(rt.library.pith_choose_token(scores, n_scores, temperature, top_k, ctypes.byref(random)))
+                new = np.array(made[-1:], dtype=np.int64)
+            self._plans.key = None  # the sizes have changed, and plans may be gone
+            self._plans.get(1)
+        return made
+
     def _run_picture(self, picture: Path) -> Scores:
         with tempfile.TemporaryDirectory() as folder:
             net, out = os.path.join(folder, "net.pith"), os.path.join(folder, "out.npy")

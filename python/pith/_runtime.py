@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The runtime through ctypes: structures and functions of pith_types.h, pith_runtime.h and pith_host.h."""
+import contextlib
 import ctypes
 import os
 from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -53,6 +54,13 @@ def open_library():
             ("pith_plans_sizes", c_void_p, [c_void_p]),
             ("pith_plans_get", c_uint32, [c_void_p, c_uint32, POINTER(c_void_p), POINTER(CError)]),
             ("pith_plans_close", None, [c_void_p]),
+            ("pith_generator_open", c_uint32, [c_void_p, POINTER(c_void_p), POINTER(CError)]),
+            ("pith_generator_close", None, [c_void_p]),
+            ("pith_generator_pair", c_uint32, [c_void_p, c_uint32, c_uint32]),
+            ("pith_generator_give", c_uint32, [c_void_p, c_uint32, POINTER(CTensor)]),
+            ("pith_generator_run", c_uint32, [c_void_p, c_void_p, c_uint32, c_void_p, POINTER(c_uint32),
+                                              POINTER(CError)]),
+            ("pith_choose_token", c_uint32, [c_void_p, c_uint32, c_float, c_uint32, POINTER(c_uint64)]),
             ("pith_sizes_count", c_uint32, [c_void_p]),
             ("pith_sizes_get", c_uint32, [c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_uint32),
                                           POINTER(c_uint32)]),
@@ -81,3 +89,24 @@ def view(address, tensor):
         return np.zeros(shape, TYPES[tensor.type])
     raw = (ctypes.c_uint8 * tensor.bytes).from_address(address)
     return np.frombuffer(raw, TYPES[tensor.type]).reshape(shape)
+
+
+def tensor_of(name, array):
+    """A struct pith_tensor of an array, which must be contiguous and stay."""
+    kind = next(k for k, dtype in TYPES.items() if dtype == array.dtype.name)
+    text = name.encode()
+    t = CTensor(name=ctypes.cast(ctypes.c_char_p(text), c_void_p), name_bytes=len(text), type=kind, rank=array.ndim,
+                bytes=array.nbytes, data=array.ctypes.data)
+    t.dim[:array.ndim] = array.shape
+    return t
+
+
+@contextlib.contextmanager
+def generator(plans):
+    """A struct pith_generator of plans, the status of making it, and its error."""
+    handle, error = c_void_p(), CError()
+    status = library.pith_generator_open(plans, byref(handle), byref(error))
+    try:
+        yield handle, status, error
+    finally:
+        library.pith_generator_close(handle)

@@ -189,6 +189,14 @@ def main():
     write("ids.onnx", model(
         node("Gather", ["table", "ids"], ["y"], "look") + field(2, "g") + value(11, "table", [3, 2]) +
         value(11, "ids", [2], 7) + value(12, "y", [2, 2])))
+    # a language model: behind token i comes 3 i + 1, modulo 8
+    write("next.onnx", model(
+        node("Gather", ["table", "ids"], ["logits"], "look") + field(2, "g") +
+        tensor("table", [8, 8], [float(k == (3 * i + 1) % 8) for i in range(8) for k in range(8)]) +
+        value(11, "ids", [1, "length"], 7) + value(12, "logits", [1, "length", 8])))
+    write("letters.txt", b"a\nb\n\\n\nd\n\\\\\nf\ng\nh\n")
+    write("prompt.npy", npy("<i8", (2,), struct.pack("<2q", 5, 1)))
+    write("strange.npy", npy("<i8", (1,), struct.pack("<q", 8)))
     # how many boxes are kept is known when the scores are: 2 and 1
     write("boxes.onnx", model(
         node("NonMaxSuppression", ["b", "s", "top", "iou", "least"], ["y"], "") + field(2, "g") +

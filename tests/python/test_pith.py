@@ -84,6 +84,19 @@ def test_open_sizes_follow_the_arrays():
     assert raised.value.exit == 2 and "is not width" in str(raised.value)
 
 
+def test_generate():
+    net = pith.load(os.path.join(WORK, "next.onnx"))  # behind token i comes 3 i + 1, modulo 8
+    chain = [5, 0, 1, 4, 5, 0, 1, 4]
+    assert net.generate([2, 7, 3, 4], 8) == chain[:8] and net.generate(np.array([4]), 100, stop=1) == [5, 0, 1]
+    drawn = [net.generate([4], 40, temperature=5, top_k=2, seed=s) for s in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2] and len(set(drawn[0])) > 4
+    assert net(np.array([[2, 0]])).shape == (1, 2, 8)
+    for call in (lambda: net.generate([], 3), lambda: net.generate([1], 3, inputs={"ids": np.zeros((1, 1), "i8")})):
+        with pytest.raises(pith.Error) as raised:
+            call()
+        assert raised.value.exit == 2
+
+
 def test_results_stay_when_the_network_runs_again(net):
     first = net(FLOATS[:1])
     kept = first.copy()

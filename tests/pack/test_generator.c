@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* test_generator.c - a decoder run token by token, and how tokens are chosen. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "model/model_sizes.h"
+#include "op_interface/op_attr.h"
+#include "pith_host.h"
+#include "pith_pack.h"
+#include "sample_models.h"
+
+enum { WIDTH = 4 };
+
+/* Which names the ends have, and whether the cache's is missing. */
+struct names {
+    const char *ids, *past, *present;
+};
+
+/* present = Concat(past [P, 4], table[ids [1, S]]); scores [P + S, 4] = -present */
+static struct pith_buffer decoder(const struct names *names)
+{
+    static const uint32_t ids[] = {1, 2}, past[] = {3, WIDTH}, table[] = {WIDTH, WIDTH};
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    struct pith_buffer packed = {0};
+    struct pith_error err = {0};
+    m->inputs[m->n_inputs++] = add_value(m, names->ids, PITH_I64, 2, ids);
+    m->inputs[m->n_inputs++] = add_value(m, names->past, PITH_F32, 2, past);
+    uint32_t t = add_constant(m, &r, "table", 2, table);
+    for (uint32_t i = 0; i < WIDTH * WIDTH; i++)
+        ((float *)(uintptr_t)m->values[t].constant->data)[i] = i % 5 == 1 ? -1.0f : 1.0f;
+    uint32_t v = add_node(m, PITH_OP_GATHER, "look", "rows", 2, (uint32_t[]){t, 0})->out[0];
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "flat", "new", 1, &v);
+    node->attr[ATTR_RESHAPE_DIMS] = 2;
+    node->attr[ATTR_RESHAPE_DIMS + 1] = -1;
+    node->attr[ATTR_RESHAPE_DIMS + 2] = WIDTH;
+    node = add_node(m, PITH_OP_CONCAT, "join", names->present, 2, (uint32_t[]){1, node->out[0]});
+    node->attr[ATTR_AXIS] = 0;
+    v = node->out[0];
+    node = add_node(m, PITH_OP_UNARY, "turn", "logits", 1, &v);
+    node->attr[0] = UNARY_NEG;
+    m->outputs[m->n_outputs++] = v;
+    m->outputs[m->n_outputs++] = node->out[0];
+    if (pith_model_infer_shapes(m, &err) ||
+        pith_model_read_sizes(m, "size P 3 6\nsize S 2 9\ndim 0 1 S\ndim 1 0 P", &err) ||
+        pith_model_pack(m, NULL, &packed, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    return packed;
+}
+
+/* Row i of the table is least at i + 1 (of the last row at 3 no more), so the best of -row is that.
+ */
+static void test_cache(void **state)
+{
+    (void)state;
+    static const struct names all[] = {{"ids", "past_key_values.0", "present.0"},
+                                       {"decoder_input_ids", "past.x", "present.x"},
+                                       {"tokens", "past_x", "present_x"}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        struct pith_buffer b = decoder(&all[k]);
+        struct pith_plans *p = NULL;
+        struct pith_generator *g = NULL;
+        struct pith_error err = {0};
+        const float *logits;
+        uint32_t n;
+        assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
+        assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+        assert_int_equal(pith_generator_check(g, 7, &err), PITH_OK);
+        assert_int_equal(pith_generator_check(g, 8, &err), PITH_ERR_ARGUMENT);
+        assert_string_equal(err.text, "size P is 7, 0 to 6 are possible");
+        for (int again = 0; again < 2; again++) {
+            const int64_t prompt[] = {2, 1, 0};
+            int64_t id;
+            pith_generator_restart(g);
+            assert_int_equal(pith_generator_run(g, prompt, 3, &logits, &n, &err), PITH_OK);
+            assert_int_equal(n, WIDTH);
+            id = pith_choose_token(logits, n, 0, 0, NULL);
+            assert_int_equal(id, 1);
+            assert_int_equal(pith_generator_run(g, &id, 1, &logits, &n, &err), PITH_OK);
+            id = pith_choose_token(logits, n, 0, 0, NULL);
+            assert_int_equal(id, 2);
+            /* All rows so far, oldest first. */
+            struct pith_plan *plan;
+            struct pith_tensor t;
+            assert_int_equal(pith_plans_get(p, 1, &plan, &err), PITH_OK);
+            assert_int_equal(pith_plan_output(plan, 0, &t), PITH_OK);
+            assert_int_equal(t.dim[0], 4);
+            static const uint32_t least[] = {3, 2, 1, 2};
+            for (uint32_t i = 0; i < 4 * WIDTH; i++)
+                assert_true(((const float *)t.data)[i] == (i % WIDTH == least[i / WIDTH] ? -1 : 1));
+        }
+        pith_generator_close(g);
+        pith_plans_close(p);
+        pith_buffer_free(&b);
+    }
+}
+
+/* A state without its next value is an input that must be given, or paired by hand. */
+static void test_other_names(void **state)
+{
+    (void)state;
+    struct pith_buffer b = decoder(&(struct names){"ids", "before", "after"});
+    struct pith_plans *p = NULL;
+    struct pith_generator *g = NULL;
+    struct pith_error err = {0};
+    const float *logits;
+    uint32_t n;
+    const int64_t ids[] = {1, 0, 2};
+    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
+    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+    assert_int_equal(pith_generator_run(g, ids, 1, &logits, &n, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "input 'before' has no value");
+    float x[2 * WIDTH] = {0};
+    struct pith_tensor t = {.name = "before",
+                            .name_bytes = 6,
+                            .type = PITH_F32,
+                            .rank = 2,
+                            .dim = {2, WIDTH},
+                            .bytes = sizeof x,
+                            .data = x};
+    assert_int_equal(pith_generator_give(g, 0, &t), PITH_ERR_ARGUMENT); /* the ids */
+    assert_int_equal(pith_generator_give(g, 2, &t), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_generator_give(g, 1, &t), PITH_OK);
+    /* without a cache all tokens run again, at most the last nine */
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
+    struct pith_plan *plan;
+    assert_int_equal(pith_plans_get(p, 1, &plan, &err), PITH_OK);
+    assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
+    assert_int_equal(t.dim[1], 9);
+    for (uint32_t i = 0; i < 9; i++)
+        assert_int_equal(((const int64_t *)pith_plan_input_data(plan, 0))[i], ids[i % 3]);
+    assert_int_equal(pith_generator_pair(g, 0, 0), PITH_ERR_ARGUMENT);
+    pith_generator_restart(g);
+    assert_int_equal(pith_generator_pair(g, 1, 0), PITH_OK);
+    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
+    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
+    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
+    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_ERR_ARGUMENT); /* P 9 */
+    pith_generator_close(g);
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
+static void test_best(void **state)
+{
+    (void)state;
+    static const float x[] = {NAN, -2, 3, 3, NAN, 1};
+    uint64_t random = 1;
+    assert_int_equal(pith_choose_token(x, 6, 0, 0, &random), 2);
+    assert_int_equal(pith_choose_token(x, 6, 1, 0, NULL), 2);
+    assert_int_equal(pith_choose_token(x, 1, 1, 0, &random), 0);
+    assert_int_equal(pith_choose_token(x, 0, 1, 0, &random), 0);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(pith_choose_token(x, 6, 1e-3f, 0, &random) / 2, 1);
+        assert_int_equal(pith_choose_token(x, 6, 1000, 2, &random) / 2, 1);
+    }
+}
+
+/* The shares of 100,000 draws are softmax(x / T) of the best, within five standard errors. */
+static void test_shares(void **state)
+{
+    (void)state;
+    enum { N = 7, DRAWS = 100000 };
+    static const float x[N] = {0.5f, -1.0f, 2.0f, 1.5f, -0.0f, 0.0f, -3.0f};
+    for (uint32_t top_k = 0; top_k <= 3; top_k++)
+        for (int t = 1; t <= 2; t++) {
+            uint32_t count[N] = {0};
+            uint64_t random = 7;
+            double p[N], sum = 0;
+            for (uint32_t i = 0; i < N; i++) {
+                uint32_t above = 0;
+                for (uint32_t k = 0; k < N; k++)
+                    above += x[k] > x[i];
+                p[i] = top_k == 0 || above < top_k ? exp((double)x[i] / t) : 0;
+                sum += p[i];
+            }
+            for (int i = 0; i < DRAWS; i++)
+                count[pith_choose_token(x, N, (float)t, top_k, &random)]++;
+            for (uint32_t i = 0; i < N; i++) {
+                const double share = p[i] / sum, off = (double)count[i] / DRAWS - share;
+                assert_true(fabs(off) <= 5 * sqrt(share * (1 - share) / DRAWS));
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_best),
+        cmocka_unit_test(test_shares),
+    };
+    return cmocka_run_group_tests_name("generator", tests, NULL, NULL);
+}
