@@ -19,6 +19,7 @@ static void set_mask(struct lowering *l, struct attention_args *a, const struct 
     const struct shape *s = &mask->shape;
     a->mask = pith_device_data(l, mask);
     a->mask_is_f32 = mask->type == PITH_F32;
+    a->mask_batch = s->rank == 4 ? s->dim[0] : 1;
     for (uint32_t i = 0; i < s->rank; i++)
         if (s->dim[i] > 1)
             a->mask_step[4 - s->rank + i] = (uint32_t)shape_product(s, i + 1, s->rank);
@@ -37,6 +38,7 @@ bool pith_device_attention(struct lowering *l, const struct step *s)
                                .e = args->in[2]->shape.dim[3],
                                .scale = attr_f32(args->attr, ATTR_ATTENTION_SCALE),
                                .fill = attr_f32(args->attr, ATTR_ATTENTION_FILL),
+                               .mask_batch = 1,
                                .keep = args->attr[ATTR_ATTENTION_KEEP] != 0};
     const uint32_t heads = q->dim[layout & 1u ? 2 : 1], per_block = LAUNCH_THREADS / 32u;
     const uint32_t grid[3] = {(a.m + per_block - 1) / per_block, heads, q->dim[0]};
@@ -46,6 +48,7 @@ bool pith_device_attention(struct lowering *l, const struct step *s)
     if (a.d > ATTENTION_WIDEST || a.e > ATTENTION_WIDEST || heads > GRID_LIMIT ||
         grid[2] > GRID_LIMIT || pith_device_count(args->out[0]) == 0)
         return false;
+    a.shared = heads / k->dim[layout & 2u ? 2 : 1];
     a.q = pith_device_data(l, args->in[0]);
     a.k = pith_device_data(l, args->in[1]);
     a.v = pith_device_data(l, args->in[2]);

@@ -152,6 +152,7 @@ bool pith_device_layer_norm(struct lowering *l, const struct step *s)
                           .run = 1,
                           .groups = 1,
                           .is_layer = 1,
+                          .about_zero = s->args.attr[ATTR_LAYER_NORM_ABOUT_ZERO] != 0,
                           .epsilon = attr_f32(s->args.attr, ATTR_LAYER_NORM_EPSILON)};
     if (pith_device_count(s->args.in[0]) == 0)
         return false;

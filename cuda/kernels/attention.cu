@@ -40,7 +40,7 @@ DEVICE void load_keys(struct attention_tile *t, const struct attention_args *arg
 /* A float mask is added, a bool mask chooses. */
 DEVICE float masked_score(const struct attention_args *arg, uint32_t m, uint32_t n, float score)
 {
-    const size_t at = (size_t)BLOCK_Z * arg->mask_step[0] + (size_t)BLOCK_Y * arg->mask_step[1] +
+    const size_t at = (size_t)(BLOCK_Z % arg->mask_batch) * arg->mask_step[0] + (size_t)BLOCK_Y * arg->mask_step[1] +
                       (size_t)m * arg->mask_step[2] + (size_t)n * arg->mask_step[3];
     if (!arg->mask)
         return score;
@@ -94,8 +94,9 @@ KERNEL(attention, attention_args)
 {
     SHARED struct attention_tile t;
     const uint32_t warp = THREAD / 32u, lane = THREAD % 32u, m = BLOCK_X * QUERIES + warp;
-    const float *k = arg->k + (size_t)BLOCK_Z * arg->k_step[0] + (size_t)BLOCK_Y * arg->k_step[1];
-    const float *v = arg->v + (size_t)BLOCK_Z * arg->v_step[0] + (size_t)BLOCK_Y * arg->v_step[1];
+    const uint32_t shared = BLOCK_Y / arg->shared;
+    const float *k = arg->k + (size_t)BLOCK_Z * arg->k_step[0] + (size_t)shared * arg->k_step[1];
+    const float *v = arg->v + (size_t)BLOCK_Z * arg->v_step[0] + (size_t)shared * arg->v_step[1];
     float *y = arg->y + (size_t)BLOCK_Z * arg->y_step[0] + (size_t)BLOCK_Y * arg->y_step[1];
     struct attention_sums s = {f32_from_bits(0xff800000u), 0.0f, {0.0f}};
     load_queries(&t, arg,
@@ -112,5 +113,6 @@ KERNEL(attention, attention_args)
         s.sum += shuffle_xor_f32(s.sum, half);
     for (uint32_t i = 0; i < PARTS; i++)
         if (m < arg->m && lane + 32u * i < arg->e)
-            y[(size_t)m * arg->y_step[2] + lane + 32u * i] = s.y[i] / s.sum;
+            y[(size_t)m * arg->y_step[2] + lane + 32u * i] =
+                s.sum == 0.0f ? 0.0f : s.y[i] / s.sum; /* 0: all scores are minus infinity */
 }

@@ -225,6 +225,7 @@ struct norm_args {
     float *y;
     uint32_t rows, n, run, per_row, groups;
     uint32_t is_layer; /* LayerNormalization: without bias nothing is added but in the rest of 16 */
+    uint32_t about_zero; /* the mean counts as 0 */
     float epsilon;
 };
 
@@ -515,6 +516,8 @@ struct attention_args {
     uint32_t m, n, d, e;
     uint32_t q_step[3], k_step[3], v_step[3], y_step[3], mask_step[4];
     uint32_t mask_is_f32, keep;
+    uint32_t shared;     /* heads of q that read the same head of k and v */
+    uint32_t mask_batch; /* samples after which the mask begins anew */
     float scale, fill;
 };
 

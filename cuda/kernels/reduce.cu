@@ -366,7 +366,9 @@ KERNEL(norm_rows, norm_args)
         const bool there = row < arg->rows;
         const uint32_t at = there ? row : arg->rows - 1;
         const float *x = arg->x + (size_t)at * n;
-        float mean = (float)(team_long_sum(x, n, lane, REDUCE_DEVICE_SUM, 0.0f) / (double)n);
+        float mean = 0.0f;
+        if (!arg->about_zero)
+            mean = (float)(team_long_sum(x, n, lane, REDUCE_DEVICE_SUM, 0.0f) / (double)n);
         double square = team_long_sum(x, n, lane, REDUCE_DEVICE_SUM_SQUARE, mean) / (double)n;
         float factor = 1.0f / square_root((float)square + arg->epsilon);
         const uint32_t first = at % arg->groups * arg->per_row;

@@ -19,7 +19,7 @@ enum {
     EXPORT_OPSET_21 = 21, /* DequantizeLinear of 16 bits, and of blocks: known from the start */
     EXPORT_IR = 7,        /* the IR version that came with opsets 12 to 14; 8 with 15 and 16 */
     EXPORT_IR_21 = 10,
-    EXPORT_MAX_NODES = 14,         /* ONNX nodes one node becomes, at most */
+    EXPORT_MAX_NODES = 20,         /* ONNX nodes one node becomes, at most */
     EXPORT_MAX_TENSORS = 14,       /* initializers it adds, at most */
     EXPORT_MAX_WEIGHT_TENSORS = 6, /* of a weight, twice: integers, scales, zero points */
     EXPORT_MAX_ATTRS = 8

@@ -12,18 +12,20 @@
 #define PITH_KERNEL_ROW_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/act_kind.h"
 #include "kernels/kernel_list.h"
 
 /* One row of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
- * + epsilon). */
+ * + epsilon); about_zero: the mean counts as 0. */
 struct norm_row {
     const float *x;
     float *y;
     const float *scale, *bias; /* [n]; bias may be NULL */
     float epsilon;
+    bool about_zero;
 };
 
 typedef void row_f32_fn(const float *x, float *y, size_t n);

@@ -174,9 +174,11 @@ enum {
     /* LAYER_NORM in: x, scale, bias (optional), as many as the dims from axis on hold */
     ATTR_LAYER_NORM_AXIS = 0,    /* 0..7; always stored (def = -1) */
     ATTR_LAYER_NORM_EPSILON = 1, /* default 1e-5 */
-    ATTR_RESIZE_SCALES = 12,     /* f32 bits, one per axis; empty: output dim / input dim */
-    ATTR_RESIZE_CUBIC_A = 21,    /* default -0.75 */
-    ATTR_RESIZE_EXCLUDE = 22,    /* cubic leaves out what lies outside: 0, 1; default 0 */
+    /* 0, 1: the mean counts as 0, as in RMSNormalization; default 0 */
+    ATTR_LAYER_NORM_ABOUT_ZERO = 2,
+    ATTR_RESIZE_SCALES = 12,  /* f32 bits, one per axis; empty: output dim / input dim */
+    ATTR_RESIZE_CUBIC_A = 21, /* default -0.75 */
+    ATTR_RESIZE_EXCLUDE = 22, /* cubic leaves out what lies outside: 0, 1; default 0 */
     /* GATHER in: x, indices i64 or i32 */
     ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */
     ATTR_GATHER_AXIS = 1, /* nd: the number of batch axes; default 0 */
@@ -259,9 +261,10 @@ enum {
      * all spatial axes, which stay as 1; strides, dilations, pads and CEIL are then not set either.
      */
     ATTR_POOL_P = 38, /* 1..2^31-1; default 2 */
-    /* ATTENTION in: q [B,H,M,D], k [B,H,N,D], v [B,H,N,E] f32, mask (optional) broadcast to
-     * [B,H,M,N]; out: [B,H,M,E]: softmax over N of (SCALE q k^T, masked), times v. An f32 mask is
-     * added to the scores; where a bool mask is true, scores become FILL. */
+    /* ATTENTION in: q [B,H,M,D], k [B,G,N,D], v [B,G,N,E] f32, G a divisor of H, mask (optional)
+     * broadcast to [B,H,M,N], its first of four axes also a divisor of B; out: [B,H,M,E]: softmax
+     * over N of (SCALE q k^T, masked), times v. An f32 mask is added to the scores; where a bool
+     * mask is true, scores become FILL. */
     ATTR_ATTENTION_SCALE = 0,  /* default 1 */
     ATTR_ATTENTION_FILL = 1,   /* default -inf */
     ATTR_ATTENTION_KEEP = 2,   /* 0, 1: where a bool mask is false, scores become FILL; default 0 */

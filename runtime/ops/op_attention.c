@@ -29,12 +29,14 @@ struct operand {
     size_t batch, head, row; /* floats from one to the next */
 };
 
-/* Shapes: q [B, H, M, D], k [B, H, N, D], v [B, H, N, E], y [B, H, M, E]; or with the second and
+/* Shapes: q [B, H, M, D], k [B, G, N, D], v [B, G, N, E], y [B, H, M, E]; or with the second and
  * third axis exchanged (rows_first), as exporters leave them. */
 struct attention {
     struct operand q, k, v, y;
     uint32_t batch, heads, m, n, d, e;
+    uint32_t shared; /* H / G: heads of q that read the same head of k and v */
     const struct tview *mask;
+    uint32_t mask_batch; /* samples after which the mask begins anew */
     size_t mask_step[4]; /* elements along [B, H, M, N]; 0 where it is repeated */
     float scale, fill;
     bool keep; /* true of a bool mask: the score stays */
@@ -67,14 +69,17 @@ static bool has_mask(const struct op_args *args)
     return args->n_in > 3 && args->in[3];
 }
 
-/* Broadcast as ONNX does it: axes are aligned at the right, and 1 repeats. */
+/* Broadcast as ONNX does it: axes are aligned at the right, and 1 repeats. A batch of windows cut
+ * out of samples repeats the masks of one sample's windows. */
 static bool mask_fits(const struct shape *mask, const uint32_t scores[4])
 {
     if (mask->rank > 4)
         return false;
-    for (uint32_t i = 0; i < mask->rank; i++)
-        if (mask->dim[i] != 1 && mask->dim[i] != scores[4 - mask->rank + i])
+    for (uint32_t i = 0; i < mask->rank; i++) {
+        const uint32_t axis = 4 - mask->rank + i, dim = mask->dim[i];
+        if (dim != 1 && dim != scores[axis] && !(axis == 0 && dim && scores[0] % dim == 0))
             return false;
+    }
     return true;
 }
 
@@ -88,11 +93,13 @@ static enum pith_status shape_attention(const struct op_args *args)
         if (args->in[i]->shape.rank != 4)
             return PITH_ERR_CORRUPT;
         dims_of(&args->in[i]->shape, layout >> i & 1u, dim[i]);
-        if (dim[i][0] != dim[0][0] || dim[i][1] != dim[0][1])
+        if (dim[i][0] != dim[0][0])
             return PITH_ERR_CORRUPT;
     }
-    /* q and k share D, which is summed over; k and v share N, the keys. */
-    if (dim[0][3] != dim[1][3] || dim[1][2] != dim[2][2])
+    /* q and k share D, which is summed over; k and v share N, the keys, and the number of heads. */
+    if (dim[0][3] != dim[1][3] || dim[1][2] != dim[2][2] || dim[1][1] != dim[2][1])
+        return PITH_ERR_CORRUPT;
+    if (dim[1][1] == 0 || dim[0][1] % dim[1][1] != 0)
         return PITH_ERR_CORRUPT;
     const uint32_t scores[4] = {dim[0][0], dim[0][1], dim[0][2], dim[1][2]};
     if (has_mask(args) && args->in[3]->type != PITH_F32 && args->in[3]->type != PITH_BOOL)
@@ -132,6 +139,8 @@ static struct attention attention_of(const struct op_args *args, const struct op
                           .n = k[2],
                           .d = q[3],
                           .e = args->in[2]->shape.dim[3],
+                          .shared = q[1] / k[1],
+                          .mask_batch = 1,
                           .mask = has_mask(args) ? args->in[3] : NULL,
                           .scale = attr_f32(args->attr, ATTR_ATTENTION_SCALE),
                           .fill = attr_f32(args->attr, ATTR_ATTENTION_FILL),
@@ -140,6 +149,7 @@ static struct attention attention_of(const struct op_args *args, const struct op
     /* An axis of 1 keeps the step 0 and is read again for each of the others. */
     if (a.mask) {
         const struct shape *s = &a.mask->shape;
+        a.mask_batch = s->rank == 4 ? s->dim[0] : 1;
         for (uint32_t i = 0; i < s->rank; i++)
             if (s->dim[i] > 1)
                 a.mask_step[4 - s->rank + i] = shape_product(s, i + 1, s->rank);
@@ -216,20 +226,20 @@ struct head {
 
 static struct head head_of(const struct attention *a, size_t item)
 {
-    size_t b = item / a->heads, h = item % a->heads;
+    const size_t b = item / a->heads, h = item % a->heads, g = h / a->shared;
     struct head r = {.q = a->q.data + b * a->q.batch + h * a->q.head,
-                     .k = a->k.data + b * a->k.batch + h * a->k.head,
-                     .v = a->v.data + b * a->v.batch + h * a->v.head,
+                     .k = a->k.data + b * a->k.batch + g * a->k.head,
+                     .v = a->v.data + b * a->v.batch + g * a->v.head,
                      .y = a->y.data + b * a->y.batch + h * a->y.head};
     if (a->mask)
         r.mask = (const uint8_t *)a->mask->data +
-                 (b * a->mask_step[0] + h * a->mask_step[1]) * pith_type_bytes(a->mask->type);
+                 (b % a->mask_batch * a->mask_step[0] + h * a->mask_step[1]) *
+                     pith_type_bytes(a->mask->type);
     return r;
 }
 
-/* A float mask is added, a bool mask chooses; a score that is masked becomes `fill`, not -inf,
- * because some exporters write -10000 and the softmax of a row without any key is then still
- * defined. */
+/* A float mask is added, a bool mask chooses; a score that is masked becomes `fill`, which is
+ * -10000 with some exporters. */
 static inline float masked(const struct attention *a, const uint8_t *mask, size_t at, float score)
 {
     if (a->mask->type == PITH_F32)
@@ -255,6 +265,30 @@ static void mask_scores(const struct attention *a, const struct head *h, size_t 
         s[j] = masked(a, h->mask, at + (m + j) * step, s[j]);
 }
 
+/* Query i sees no key: the mask leaves -inf of each score. */
+static bool sees_nothing(const struct attention *a, const struct head *h, size_t i)
+{
+    for (size_t n = 0; n < a->n; n++)
+        if (masked(a, h->mask, i * a->mask_step[2] + n * a->mask_step[3], 0.0f) !=
+            f32_from_bits(0xff800000u))
+            return false;
+    return true;
+}
+
+/* Softmax has left NaN where all scores are -inf, or one is NaN. Scores [n, width], those of
+ * queries m .. m + width - 1 in columns; inverse: of their sums. */
+static void clear_unseeing(const struct attention *a, const struct head *h, size_t m, float *s,
+                           size_t ld, size_t width, float *inverse)
+{
+    for (size_t j = 0; j < width; j++) {
+        if (inverse[j] == inverse[j] || !sees_nothing(a, h, m + j))
+            continue;
+        inverse[j] = 0.0f;
+        for (size_t n = 0; n < a->n; n++)
+            s[n * ld + j] = 0.0f;
+    }
+}
+
 /* A row of scores at a time. q is scaled before it is multiplied, as in the tiles below: the
  * same roundings (docs/arithmetic.md). */
 static void head_plain(const struct attention *a, const struct head *h, float *s)
@@ -272,6 +306,9 @@ static void head_plain(const struct attention *a, const struct head *h, float *s
                 s[j] = masked(a, h->mask, i * a->mask_step[2] + j * a->mask_step[3], sum);
         }
         row->softmax(s, s, 1, a->n);
+        float first = s[0];
+        if (h->mask)
+            clear_unseeing(a, h, i, s, 1, 1, &first);
         for (size_t d = 0; d < a->e; d++) {
             float sum = 0.0f;
             for (size_t j = 0; j < a->n; j++)
@@ -338,6 +375,8 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
     for (size_t n = 0; n < a->n && h->mask; n++)
         mask_scores(a, h, n, m, t->s + n * nr, width);
     pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, factor);
+    if (h->mask)
+        clear_unseeing(a, h, m, t->s, nr, width, factor);
     job = (struct gemm_f32_job){.a = strided ? h->v : t->v,
                                 .a_step = (strided ? 1 : (size_t)a->n) * dense->mr,
                                 .a_row = strided,

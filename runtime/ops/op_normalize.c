@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* op_normalize.c - GroupNormalization (with InstanceNormalization as one group a channel),
- * LayerNormalization and MeanVarianceNormalization.
+ * LayerNormalization (about 0: RMSNormalization) and MeanVarianceNormalization.
  *
  * Mean first, then the mean of squared deviations from it: what one pass over x and x^2 saves in
  * time it loses to cancellation. Sums as in sum_f32.h, across rows in double.
  *
- * ONNX GroupNormalization-21, InstanceNormalization-6, LayerNormalization-17,
+ * ONNX GroupNormalization-21, InstanceNormalization-6, LayerNormalization-17, RMSNormalization-23,
  * MeanVarianceNormalization-13. A group is summed by one thread in the order of memory, in
  * pieces of fixed length, so results depend on nothing but the data. */
 #include "kernels/kernels.h"
@@ -32,6 +32,7 @@ struct norm_job {
     size_t per_group; /* scales a group has: n / run, or 1 */
     size_t groups;    /* after which scales begin anew */
     float epsilon;
+    bool about_zero; /* LayerNormalization: the mean counts as 0 */
 };
 
 /* The bias is added last, to a value near 1: what rounding it adds is relative to the result. */
@@ -67,7 +68,7 @@ static void layer_range(void *arg, size_t begin, size_t end)
     const struct norm_job *j = arg;
     for (size_t group = begin; group < end; group++) {
         struct norm_row row = {j->x + group * j->n, j->y + group * j->n, j->scale, j->bias,
-                               j->epsilon};
+                               j->epsilon,          j->about_zero};
         j->row->layer_norm(&row, j->n);
     }
 }
@@ -154,6 +155,7 @@ static void run_layer_norm(const struct op_args *args, const struct op_env *env)
         .y = args->out[0]->data,
         .n = shape_product(s, axis, s->rank),
         .epsilon = attr_f32(args->attr, ATTR_LAYER_NORM_EPSILON),
+        .about_zero = args->attr[ATTR_LAYER_NORM_ABOUT_ZERO] != 0,
     };
     pith_op_range(env, shape_product(s, 0, axis), 3 * job.n, layer_range, &job);
 }
@@ -251,6 +253,7 @@ static const struct attr_field group_norm_fields[] = {
 static const struct attr_field layer_norm_fields[] = {
     {ATTR_INT, ATTR_LAYER_NORM_AXIS, -1, 0, 7},
     {ATTR_FLOAT, ATTR_LAYER_NORM_EPSILON, F32_1E_5, 0, 0},
+    {ATTR_INT, ATTR_LAYER_NORM_ABOUT_ZERO, 0, 0, 1},
 };
 static const struct attr_field mean_variance_fields[] = {{ATTR_LIST, ATTR_AXES, 0, 0, 7}};
 
@@ -276,5 +279,5 @@ static const struct attr_field mean_variance_fields[] = {{ATTR_LIST, ATTR_AXES, 
     };
 
 NORM(group_norm, PITH_OP_GROUP_NORM, 3, 3, 3, 3, NORM_TRAITS(TRAIT_CHANNELS_FIRST))
-NORM(layer_norm, PITH_OP_LAYER_NORM, 2, 3, 2, 2, NORM_TRAITS(0))
+NORM(layer_norm, PITH_OP_LAYER_NORM, 2, 3, 3, 3, NORM_TRAITS(0))
 NORM(mean_variance, PITH_OP_MEAN_VARIANCE, 1, 1, 1, PITH_LIST_SLOTS, {0})

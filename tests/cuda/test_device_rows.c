@@ -171,6 +171,7 @@ static void test_row_sums(void **state)
         if (what == 2) {
             random_row_input(&t, 1, DIMS(n));
             t.attr[ATTR_LAYER_NORM_AXIS] = 2;
+            t.attr[ATTR_LAYER_NORM_ABOUT_ZERO] = n % 3 == 0;
         }
         if (what > 2) {
             t.attr[ATTR_KIND] = kinds[what - 3];

@@ -259,10 +259,10 @@ static void test_layer_norm(void **state)
             scale[i] = (float)(random_u64(&seed) % 64) / 32.0f;
             bias[i] = (float)(random_u64(&seed) % 64) / 32.0f - 1.0f;
         }
-        struct norm_row row = {x, want, scale, n % 3 ? bias : NULL, 1e-5f};
+        struct norm_row row = {x, want, scale, n % 3 ? bias : NULL, 1e-5f, n % 5 == 0};
         ref.row.layer_norm(&row, n);
         double mean = 0, square = 0;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n && !row.about_zero; i++)
             mean += (double)x[i] / (double)n;
         for (size_t i = 0; i < n; i++)
             square += ((double)x[i] - mean) * ((double)x[i] - mean) / (double)n;

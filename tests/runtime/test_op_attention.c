@@ -16,6 +16,7 @@
 
 struct dims {
     uint32_t b, h, m, n, d, e, layout;
+    uint32_t shared; /* heads of q that read one of k and v */
 };
 
 static void view_dims(uint32_t b, uint32_t h, uint32_t t, uint32_t d, bool swapped, uint32_t dim[4])
@@ -23,11 +24,11 @@ static void view_dims(uint32_t b, uint32_t h, uint32_t t, uint32_t d, bool swapp
     dim[0] = b, dim[1] = swapped ? t : h, dim[2] = swapped ? h : t, dim[3] = d;
 }
 
-/* Element [b, h, t, d] of a tensor whose axes 1 and 2 may be swapped. */
-static size_t at(const struct dims *s, bool swapped, uint32_t t_n, uint32_t d_n, uint32_t b,
-                 uint32_t h, uint32_t t, uint32_t d)
+/* Element [b, h, t, d] of a tensor of `heads` heads whose axes 1 and 2 may be swapped. */
+static size_t at(uint32_t heads, bool swapped, uint32_t t_n, uint32_t d_n, uint32_t b, uint32_t h,
+                 uint32_t t, uint32_t d)
 {
-    size_t row = swapped ? ((size_t)b * t_n + t) * s->h + h : ((size_t)b * s->h + h) * t_n + t;
+    size_t row = swapped ? ((size_t)b * t_n + t) * heads + h : ((size_t)b * heads + h) * t_n + t;
     return row * d_n + d;
 }
 
@@ -46,7 +47,7 @@ static size_t mask_at(const struct sample *p, uint32_t b, uint32_t h, uint32_t m
     const uint32_t i[4] = {b, h, m, n};
     size_t offset = 0;
     for (uint32_t k = 0; k < 4; k++)
-        offset = offset * p->mask_dim[k] + (p->mask_dim[k] > 1 ? i[k] : 0);
+        offset = offset * p->mask_dim[k] + i[k] % p->mask_dim[k];
     return offset;
 }
 
@@ -58,12 +59,14 @@ static void expect(const struct sample *p, uint32_t b, uint32_t h, uint32_t m, d
 {
     const struct dims *s = &p->s;
     double *score = malloc(s->n * sizeof *score), max = -INFINITY, sum = 0;
+    const uint32_t own = s->h / s->shared, g = h / s->shared;
     assert_non_null(score);
     for (uint32_t n = 0; n < s->n; n++) {
         score[n] = 0;
         for (uint32_t d = 0; d < s->d; d++)
-            score[n] += (double)p->q[at(s, s->layout & 1, s->m, s->d, b, h, m, d)] *
-                        (double)p->k[at(s, s->layout & 2, s->n, s->d, b, h, n, d)] * (double)SCALE;
+            score[n] += (double)p->q[at(s->h, s->layout & 1, s->m, s->d, b, h, m, d)] *
+                        (double)p->k[at(own, s->layout & 2, s->n, s->d, b, g, n, d)] *
+                        (double)SCALE;
         size_t i = mask_at(p, b, h, m, n);
         if (p->kind == MASK_ADDED)
             score[n] += (double)p->added[i];
@@ -76,7 +79,9 @@ static void expect(const struct sample *p, uint32_t b, uint32_t h, uint32_t m, d
     for (uint32_t e = 0; e < s->e; e++) {
         y[e] = 0;
         for (uint32_t n = 0; n < s->n; n++)
-            y[e] += score[n] / sum * (double)p->v[at(s, s->layout & 4, s->n, s->e, b, h, n, e)];
+            y[e] += score[n] / sum * (double)p->v[at(own, s->layout & 4, s->n, s->e, b, g, n, e)];
+        if (max == -INFINITY)
+            y[e] = 0;
     }
     free(score);
 }
@@ -90,7 +95,7 @@ static void check(const struct sample *p, const float *y)
             for (uint32_t m = 0; m < s->m; m++) {
                 expect(p, b, h, m, want);
                 for (uint32_t e = 0; e < s->e; e++) {
-                    float got = y[at(s, s->layout & 8, s->m, s->e, b, h, m, e)];
+                    float got = y[at(s->h, s->layout & 8, s->m, s->e, b, h, m, e)];
                     if (!(fabs((double)got - want[e]) <= 2e-5))
                         fail_msg("m %u n %u d %u e %u layout %u mask %d: want %g, got %g", s->m,
                                  s->n, s->d, s->e, s->layout, (int)p->kind, want[e], (double)got);
@@ -110,10 +115,12 @@ static float *values(size_t n, uint64_t *seed)
 static void open_sample(struct sample *p, uint64_t *seed)
 {
     struct dims *s = &p->s;
-    *s = (struct dims){1 + (uint32_t)(random_u64(seed) % 2),  1 + (uint32_t)(random_u64(seed) % 3),
-                       1 + (uint32_t)(random_u64(seed) % 60), 1 + (uint32_t)(random_u64(seed) % 60),
-                       1 + (uint32_t)(random_u64(seed) % 36), 1 + (uint32_t)(random_u64(seed) % 36),
-                       (uint32_t)(random_u64(seed) % 16)};
+    const uint32_t shared = 1 + (uint32_t)(random_u64(seed) % 3);
+    *s = (struct dims){
+        2 * (uint32_t)(random_u64(seed) % 2) + 2, shared * (1 + (uint32_t)(random_u64(seed) % 3)),
+        1 + (uint32_t)(random_u64(seed) % 60),    1 + (uint32_t)(random_u64(seed) % 60),
+        1 + (uint32_t)(random_u64(seed) % 36),    1 + (uint32_t)(random_u64(seed) % 36),
+        (uint32_t)(random_u64(seed) % 16),        shared};
     p->kind = (enum mask_kind)(random_u64(seed) % MASK_KINDS);
     p->q = values((size_t)s->b * s->h * s->m * s->d, seed);
     p->k = values((size_t)s->b * s->h * s->n * s->d, seed);
@@ -121,12 +128,18 @@ static void open_sample(struct sample *p, uint64_t *seed)
     const uint32_t full[4] = {s->b, s->h, s->m, s->n};
     for (uint32_t i = 0; i < 4; i++)
         p->mask_dim[i] = (p->kind == MASK_ROW && i < 3) || random_u64(seed) % 2 ? 1 : full[i];
+    if (p->mask_dim[0] > 1 && random_u64(seed) % 2)
+        p->mask_dim[0] /= 2;
     size_t n = (size_t)p->mask_dim[0] * p->mask_dim[1] * p->mask_dim[2] * p->mask_dim[3];
     p->added = values(n, seed);
     p->mask = malloc(n);
     assert_non_null(p->mask);
     for (size_t i = 0; i < n; i++)
         p->mask[i] = (uint8_t)(random_u64(seed) % 3);
+    /* some queries see no key */
+    for (size_t i = 0; i < n && random_u64(seed) % 2; i++)
+        if (i / p->mask_dim[3] % 3 == 1)
+            p->added[i] = -INFINITY;
 }
 
 static void close_sample(struct sample *p)
@@ -149,9 +162,9 @@ static void set_up(struct one_op *t, const struct sample *p)
     t->attr[ATTR_ATTENTION_LAYOUT] = (int32_t)s->layout;
     view_dims(s->b, s->h, s->m, s->d, s->layout & 1, dim);
     one_op_in(t, 0, PITH_F32, 4, dim, p->q);
-    view_dims(s->b, s->h, s->n, s->d, s->layout & 2, dim);
+    view_dims(s->b, s->h / s->shared, s->n, s->d, s->layout & 2, dim);
     one_op_in(t, 1, PITH_F32, 4, dim, p->k);
-    view_dims(s->b, s->h, s->n, s->e, s->layout & 4, dim);
+    view_dims(s->b, s->h / s->shared, s->n, s->e, s->layout & 4, dim);
     one_op_in(t, 2, PITH_F32, 4, dim, p->v);
     if (p->kind == MASK_ADDED)
         one_op_in(t, 3, PITH_F32, 4, p->mask_dim, p->added);
@@ -192,12 +205,14 @@ static enum pith_status refused(uint32_t input, uint32_t axis, uint32_t dim, enu
     uint64_t seed = 9;
     struct sample p;
     struct one_op t;
+    bool fits;
     do {
         open_sample(&p, &seed);
         p.s.layout = 0;
-        if (p.kind == MASK_NONE || p.mask_dim[3] == 1)
+        fits = p.kind != MASK_NONE && p.mask_dim[3] > 1 && p.s.shared > 1 && p.s.h > p.s.shared;
+        if (!fits)
             close_sample(&p);
-    } while (p.kind == MASK_NONE || p.mask_dim[3] == 1);
+    } while (!fits);
     set_up(&t, &p);
     t.in[input].type = type;
     if (axis < 4)
@@ -219,6 +234,7 @@ static void test_refused(void **state)
         assert_int_equal(refused(i, 4, 3, PITH_F32), PITH_ERR_CORRUPT);
         assert_int_equal(refused(i, 0, 0, PITH_I32), PITH_ERR_UNSUPPORTED);
     }
+    /* heads of k that do not divide those of q, or are not those of v */
     assert_int_equal(refused(0, 3, 1, PITH_F32), PITH_ERR_CORRUPT);
     assert_int_equal(refused(1, 2, 1, PITH_F32), PITH_ERR_CORRUPT);
     assert_int_equal(refused(2, 2, 1, PITH_F32), PITH_ERR_CORRUPT);

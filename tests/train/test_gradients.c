@@ -246,6 +246,8 @@ static void normalisations(void **state)
          ATTRS({ATTR_LAYER_NORM_AXIS, 2})},
         {"LayerNorm of two axes, no bias", PITH_OP_LAYER_NORM, .in = {"v2x3x4", "v3x4@0.5:2"},
          ATTRS({ATTR_LAYER_NORM_AXIS, 1})},
+        {"LayerNorm about 0", PITH_OP_LAYER_NORM, .in = {"v2x3x8", "c8@0.5:2"},
+         ATTRS({ATTR_LAYER_NORM_AXIS, 2}, {ATTR_LAYER_NORM_ABOUT_ZERO, 1})},
         {"InstanceNorm", PITH_OP_GROUP_NORM, .in = {"v2x3x4x2", "c3@0.5:2", "c3"}},
         {"GroupNorm", PITH_OP_GROUP_NORM, .in = {"v2x4x3", "c4@0.5:2", "c4"},
          ATTRS({ATTR_GROUP_NORM_GROUPS, 2})},
@@ -337,6 +339,9 @@ static void attentions(void **state)
         {"Attention with what is filled", PITH_OP_ATTENTION,
          .in = {"v1x2x3x4", "v1x2x5x4", "v1x2x5x3", "b3x5"},
          ATTRS({ATTR_ATTENTION_FILL, F(-1.0f)})},
+        {"Attention of shared keys, a mask for every other sample", PITH_OP_ATTENTION,
+         .in = {"v4x2x4x3", "v4x5x2x3", "v4x2x5x3", "v2x1x2x5"},
+         ATTRS({ATTR_ATTENTION_SCALE, F(0.7f)}, {ATTR_ATTENTION_LAYOUT, 3})},
     };
     RUN(cases);
 }

@@ -82,7 +82,7 @@ static void trial_layer_norm(struct trial *t)
 {
     uint32_t n = size(t, 1, 300, NETWORK_ROW);
     float *y = take(t, n * sizeof *y);
-    struct norm_row row = {reals(t, n), y, reals(t, n), reals(t, n), 1e-5f};
+    struct norm_row row = {reals(t, n), y, reals(t, n), reals(t, n), 1e-5f, false};
     CALL(t, n, row_of_features(t).layer_norm(&row, n));
     leaves_bytes(t, y, n * sizeof *y);
 }

@@ -33,6 +33,8 @@ struct attention {
     const struct grad_node *n;
     struct heads part[4];
     size_t batch, heads;
+    size_t shared;     /* heads of q that read the same head of k and v */
+    size_t mask_batch; /* samples after which the mask begins anew */
     float scale, fill;
     bool keep;
     const struct tape_tensor *mask;
@@ -53,6 +55,8 @@ static struct attention attention_of(const struct grad_node *n)
         s.part[i] = heads_of(t[i], layout >> i & 1u);
     s.batch = n->in[Q]->shape.dim[0];
     s.heads = n->in[Q]->shape.dim[layout & 1u ? 2 : 1];
+    s.shared = s.heads / n->in[K]->shape.dim[layout & 2u ? 2 : 1];
+    s.mask_batch = s.mask && s.mask->shape.rank == 4 ? s.mask->shape.dim[0] : 1;
     size_t next = 1;
     for (uint32_t i = 0; s.mask && i < s.mask->shape.rank; i++) {
         uint32_t dim = s.mask->shape.dim[s.mask->shape.rank - 1 - i];
@@ -71,6 +75,7 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     return PITH_OK;
 }
 
+/* `head`: its own, not q's. */
 static size_t at(const struct heads *h, size_t b, size_t head)
 {
     return b * h->batch + head * h->head;
@@ -78,7 +83,7 @@ static size_t at(const struct heads *h, size_t b, size_t head)
 
 static size_t mask_at(const struct attention *s, size_t b, size_t head, size_t m)
 {
-    return b * s->mask_step[0] + head * s->mask_step[1] + m * s->mask_step[2];
+    return b % s->mask_batch * s->mask_step[0] + head * s->mask_step[1] + m * s->mask_step[2];
 }
 
 /* Whether a bool mask puts `fill` there. */
@@ -94,6 +99,10 @@ static void softmax_row(float *row, size_t n)
     double sum = 0;
     for (size_t i = 1; i < n; i++)
         most = row[i] > most ? row[i] : most;
+    if (most == -INFINITY) {
+        memset(row, 0, n * sizeof *row);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         row[i] = expf(row[i] - most);
         sum += (double)row[i];
@@ -108,8 +117,8 @@ static void scores_again(const struct attention *s, size_t b, size_t head)
     size_t n = k->rows;
     pith_prim_gemm(s->n->prim, false, true, (int64_t)q->rows, (int64_t)n, (int64_t)q->dim, s->scale,
                    (const float *)s->n->in[Q]->data + at(q, b, head), (int64_t)q->step,
-                   (const float *)s->n->in[K]->data + at(k, b, head), (int64_t)k->step, false, s->p,
-                   (int64_t)n);
+                   (const float *)s->n->in[K]->data + at(k, b, head / s->shared), (int64_t)k->step,
+                   false, s->p, (int64_t)n);
     for (size_t m = 0; m < q->rows; m++) {
         float *row = s->p + m * n;
         for (size_t i = 0; i < n && s->mask; i++) {
@@ -159,16 +168,17 @@ static void head_back(const struct attention *s, size_t b, size_t head)
     const struct heads *q = &s->part[Q], *k = &s->part[K], *v = &s->part[V], *y = &s->part[Y];
     const float *dy = s->n->out[0]->grad + at(y, b, head);
     const float *qs = (const float *)s->n->in[Q]->data + at(q, b, head);
-    const float *ks = (const float *)s->n->in[K]->data + at(k, b, head);
-    const float *vs = (const float *)s->n->in[V]->data + at(v, b, head);
+    const size_t shared = head / s->shared, k_at = at(k, b, shared), v_at = at(v, b, shared);
+    const float *ks = (const float *)s->n->in[K]->data + k_at;
+    const float *vs = (const float *)s->n->in[V]->data + v_at;
     scores_again(s, b, head);
-    part_back(s, V, true, s->p, 1.0f, dy, y, at(v, b, head));
+    part_back(s, V, true, s->p, 1.0f, dy, y, v_at);
     pith_prim_gemm(s->n->prim, false, true, (int64_t)q->rows, (int64_t)k->rows, (int64_t)v->dim,
                    1.0f, dy, (int64_t)y->step, vs, (int64_t)v->step, false, s->dp,
                    (int64_t)k->rows);
     scores_back(s, b, head);
     part_back(s, Q, false, s->dp, s->scale, ks, k, at(q, b, head));
-    part_back(s, K, true, s->dp, s->scale, qs, q, at(k, b, head));
+    part_back(s, K, true, s->dp, s->scale, qs, q, k_at);
 }
 
 static void backward(struct grad_node *n)

@@ -4,6 +4,7 @@
  *
  * With h = (x - mean) / deviation over a group of n elements and g = dy * scale:
  *     dx = (g - mean of g - h * mean of g h) / deviation
+ * where the mean counts as 0, the mean of g does, too.
  * Mean and deviation are computed again here, in double. */
 #include "grad_add.h"
 #include "grad_list.h"
@@ -18,12 +19,13 @@ struct group {
     float *dx, *dscale, *dbias;  /* NULL: not wanted */
     size_t n, run;               /* neighbours that share one scale */
     double epsilon;
+    bool about_zero; /* the mean counts as 0 */
 };
 
-static void moments_of(const float *x, size_t n, double *mean, double *variance)
+static void moments_of(const float *x, size_t n, bool about_zero, double *mean, double *variance)
 {
     double sum = 0, square = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !about_zero; i++)
         sum += (double)x[i];
     *mean = sum / (double)n;
     for (size_t i = 0; i < n; i++)
@@ -34,7 +36,7 @@ static void moments_of(const float *x, size_t n, double *mean, double *variance)
 static void group_backward(const struct group *p)
 {
     double mean, variance, sum = 0, product = 0;
-    moments_of(p->x, p->n, &mean, &variance);
+    moments_of(p->x, p->n, p->about_zero, &mean, &variance);
     double inverse = 1.0 / sqrt(variance + p->epsilon);
     for (size_t i = 0; i < p->n; i++) {
         double h = ((double)p->x[i] - mean) * inverse, dy = (double)p->dy[i];
@@ -46,7 +48,7 @@ static void group_backward(const struct group *p)
         if (p->dbias)
             p->dbias[i / p->run] += (float)dy;
     }
-    sum /= (double)p->n;
+    sum = p->about_zero ? 0 : sum / (double)p->n;
     product /= (double)p->n;
     for (size_t i = 0; i < p->n && p->dx; i++) {
         double h = ((double)p->x[i] - mean) * inverse;
@@ -79,7 +81,8 @@ static void backward_layer(struct grad_node *n)
     uint32_t axis = (uint32_t)n->attr[ATTR_LAYER_NORM_AXIS];
     struct group p = {.n = shape_product(s, axis, s->rank),
                       .run = 1,
-                      .epsilon = (double)attr_f32(n->attr, ATTR_LAYER_NORM_EPSILON)};
+                      .epsilon = (double)attr_f32(n->attr, ATTR_LAYER_NORM_EPSILON),
+                      .about_zero = n->attr[ATTR_LAYER_NORM_ABOUT_ZERO] != 0};
     all_groups(n, p, 1);
 }
 

@@ -283,7 +283,7 @@ void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
 {
     const float *x = row->x, *scale = row->scale, *bias = row->bias;
     double sum = 0, square = 0;
-    for (size_t at = 0; at < n; at += PIECE)
+    for (size_t at = 0; at < n && !row->about_zero; at += PIECE)
         sum += (double)sum_of(x + at, n - at < PIECE ? n - at : PIECE);
     const float mean = (float)(sum / (double)n);
     for (size_t at = 0; at < n; at += PIECE)
