@@ -2,6 +2,7 @@
 /* onnx_patterns.c - what exporters write in pieces becomes the one operator it is.
  *
  *     LayerNormalization   d = x - mean(x);  d / sqrt(mean(d^2) + epsilon) * scale + bias
+ *     RMSNormalization     the same with d = x
  *     Gelu                 x * (1 + erf(x / sqrt 2)) * 0.5, factors in any order
  *     its tanh form        x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) * 0.5
  *     Mish                 x * tanh(softplus(x))
@@ -22,10 +23,16 @@
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
+static const struct onnx_node *made(const struct matcher *m, uint32_t value)
+{
+    const uint32_t n = value < m->n_values ? m->made_by[value] : ONNX_VALUE_NONE;
+    return n == ONNX_VALUE_NONE ? NULL : &m->im->nodes[n];
+}
+
 static const struct onnx_node *maker(const struct matcher *m, uint32_t value, enum pith_op op)
 {
-    uint32_t n = value == ONNX_VALUE_NONE ? ONNX_VALUE_NONE : m->made_by[value];
-    return n == ONNX_VALUE_NONE || m->im->nodes[n].info->op != op ? NULL : &m->im->nodes[n];
+    const struct onnx_node *node = made(m, value);
+    return node && node->info->op == op ? node : NULL;
 }
 
 /* What was quantized to bytes and dequantized into this value, else the value itself. */
@@ -36,6 +43,11 @@ static uint32_t unrounded(const struct matcher *m, uint32_t value)
     return bytes && pith_type_bytes(m->im->values[real->in[0]].type) == 1 ? bytes->in[0] : value;
 }
 
+const struct onnx_node *pith_match_source(const struct matcher *m, uint32_t value)
+{
+    return made(m, unrounded(m, value));
+}
+
 const struct onnx_node *pith_match_maker(const struct matcher *m, uint32_t value, enum pith_op op)
 {
     return maker(m, unrounded(m, value), op);
@@ -43,6 +55,8 @@ const struct onnx_node *pith_match_maker(const struct matcher *m, uint32_t value
 
 bool pith_match_alone(const struct matcher *m, uint32_t value)
 {
+    if (value >= m->n_values)
+        return false;
     if (m->n_uses[value] != 1 || unrounded(m, value) == value)
         return m->n_uses[value] == 1;
     return m->n_uses[maker(m, value, PITH_OP_DEQUANTIZE)->in[0]] == 1 &&
@@ -163,6 +177,117 @@ int32_t *pith_match_replace(struct matcher *m, uint32_t n, enum pith_op op, cons
     return attr;
 }
 
+/* ---- nodes that are put in --------------------------------------------------------------- */
+
+/* Where there are loops and branches, a node elsewhere may not have run. */
+static bool find_inserted(const struct matcher *m, const struct match_insert *as, uint32_t *out)
+{
+    for (uint32_t i = 0; i < m->n_inserted && m->im->n_regions == 0; i++) {
+        const struct match_insert *at = &m->inserted[i];
+        *out = at->out;
+        if (at->op == as->op && at->n_in == as->n_in && at->attr == as->attr &&
+            memcmp(at->in, as->in, sizeof at->in) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool keep_inserted(struct matcher *m, const struct match_insert *made)
+{
+    if (m->n_inserted == m->cap_inserted) {
+        const uint32_t cap = 2 * m->cap_inserted + 16;
+        struct match_insert *more = pith_onnx_alloc(&m->im->budget, cap, sizeof *more);
+        if (!more)
+            return false;
+        memcpy(more, m->inserted, m->n_inserted * sizeof *more);
+        m->inserted = more;
+        m->cap_inserted = cap;
+    }
+    m->inserted[m->n_inserted++] = *made;
+    return true;
+}
+
+/* As a lowering of what node n was lowered from. What a mask is computed from is less than what it
+ * would be in the file: nothing is folded but what has another shape. */
+static uint32_t insert(struct matcher *m, struct match_insert *as, uint32_t n_attr,
+                       const struct step_attr *attr, const uint32_t *in)
+{
+    static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
+    struct onnx_import *im = m->im;
+    const struct onnx_node *node = &im->nodes[as->before];
+    const int64_t from = im->values[node->out[0]].producer;
+    struct onnx_lower l = {.im = im,
+                           .node = from == ONNX_NONE ? &none : im->flat[from].node,
+                           .label = *node->name ? node->name : im->values[node->out[0]].name,
+                           .first_out = node->out[0]};
+    struct onnx_steps s = {&l, m->status};
+    const bool no_fold = im->no_fold;
+    const uint32_t before = im->n_nodes;
+    float x;
+    memcpy(&x, &as->in[0], sizeof x);
+    im->no_fold = no_fold || as->op == PITH_OP_ADD || as->op == PITH_OP_WHERE;
+    as->out = as->op == PITH_OP_END ? pith_step_scalar(&s, x)
+                                    : pith_step(&s, as->op, as->n_in, in, n_attr, attr);
+    im->no_fold = no_fold;
+    m->status = s.status;
+    as->n_nodes = im->n_nodes - before;
+    if (!m->status && !keep_inserted(m, as))
+        m->status = pith_onnx_no_memory(im);
+    return as->out;
+}
+
+uint32_t pith_match_insert(struct matcher *m, uint32_t n, enum pith_op op, uint32_t n_in,
+                           const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)
+{
+    struct match_insert as = {.before = n, .op = op, .n_in = n_in};
+    uint32_t out;
+    if (m->status)
+        return ONNX_VALUE_NONE;
+    as.attr = n_attr > 1 ? attr[1].value : 0;
+    memcpy(as.in, in, (n_in < 3 ? n_in : 3) * sizeof *in);
+    return op != PITH_OP_ATTENTION && find_inserted(m, &as, &out)
+               ? out
+               : insert(m, &as, n_attr, attr, in);
+}
+
+uint32_t pith_match_constant(struct matcher *m, uint32_t n, float x)
+{
+    struct match_insert as = {.before = n, .op = PITH_OP_END, .in = {f32_bits(x)}};
+    uint32_t out;
+    if (m->status)
+        return ONNX_VALUE_NONE;
+    return find_inserted(m, &as, &out) ? out : insert(m, &as, 0, NULL, NULL);
+}
+
+/* Nodes that were appended go to where they belong. */
+static void place_inserted(struct matcher *m)
+{
+    struct onnx_import *im = m->im;
+    const uint32_t n_all = im->n_nodes;
+    struct onnx_node *to = pith_onnx_alloc(&im->budget, im->cap_nodes, sizeof *to);
+    uint32_t *now = pith_onnx_alloc(&im->budget, n_all + 1u, sizeof *now), n = 0;
+    if (!to || !now) {
+        m->status = pith_onnx_no_memory(im);
+        return;
+    }
+    uint32_t next = m->n_nodes, entry = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        for (; entry < m->n_inserted && m->inserted[entry].before == i; entry++)
+            for (uint32_t k = 0; k < m->inserted[entry].n_nodes; k++)
+                to[n++] = im->nodes[next++];
+        now[i] = n;
+        to[n++] = im->nodes[i];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        to[i].begin = to[i].begin < m->n_nodes ? now[to[i].begin] : to[i].begin;
+        to[i].middle = to[i].middle < m->n_nodes ? now[to[i].middle] : to[i].middle;
+    }
+    pith_onnx_free(&im->budget, im->nodes);
+    im->nodes = to;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 static void become_unary(struct matcher *m, uint32_t n, uint32_t x, int32_t kind)
 {
     int32_t *attr = pith_match_replace(m, n, PITH_OP_UNARY, &x, 1);
@@ -210,41 +335,69 @@ static bool is_square(struct matcher *m, uint32_t value, uint32_t *d)
     return true;
 }
 
-/* value = sqrt(mean((x - mean(x))^2) + *epsilon) */
-static bool is_deviation(struct matcher *m, uint32_t value, uint32_t x, uint32_t axis,
-                         float *epsilon)
+struct norm {
+    uint32_t x, axis;
+    float epsilon;
+    bool about_zero; /* the mean is not subtracted: RMSNormalization */
+};
+
+/* value = sqrt(mean((x - mean(x))^2) + epsilon), with the mean of *norm */
+static bool is_deviation(struct matcher *m, uint32_t value, struct norm *norm)
 {
     const struct onnx_node *root = unary_maker(m, value, UNARY_SQRT);
     const struct onnx_node *add = root ? pith_match_maker(m, root->in[0], PITH_OP_ADD) : NULL;
+    uint32_t square, d, axis, of, of_axis;
     if (!add)
         return false;
-    uint32_t variance = add->in[0], square, d, square_axis, of, of_axis;
-    if (!pith_match_scalar(m, add->in[1], epsilon)) {
+    uint32_t variance = add->in[0];
+    if (!pith_match_scalar(m, add->in[1], &norm->epsilon)) {
         variance = add->in[1];
-        if (!pith_match_scalar(m, add->in[0], epsilon))
+        if (!pith_match_scalar(m, add->in[0], &norm->epsilon))
             return false;
     }
-    return *epsilon >= 0.0f && *epsilon <= 1.0f &&
-           is_row_mean(m, variance, &square, &square_axis) && square_axis == axis &&
-           is_square(m, square, &d) && is_centred(m, d, &of, &of_axis) && is_same(m, of, x) &&
-           of_axis == axis;
+    if (!(norm->epsilon >= 0.0f && norm->epsilon <= 1.0f) ||
+        !is_row_mean(m, variance, &square, &axis) || !is_square(m, square, &d))
+        return false;
+    if (norm->about_zero) {
+        norm->axis = axis;
+        return is_same(m, d, norm->x);
+    }
+    return is_centred(m, d, &of, &of_axis) && is_same(m, of, norm->x) && of_axis == axis &&
+           axis == norm->axis;
 }
 
-/* value = (x - mean) / deviation, or (x - mean) * (1 / deviation) */
-static bool is_normalized(struct matcher *m, uint32_t value, uint32_t *x, uint32_t *axis,
-                          float *epsilon)
+/* part / deviation, of part = x - mean or x */
+static bool is_quotient(struct matcher *m, uint32_t part, uint32_t deviation, struct norm *norm)
+{
+    *norm = (struct norm){0};
+    if (is_centred(m, part, &norm->x, &norm->axis) && is_deviation(m, deviation, norm))
+        return true;
+    *norm = (struct norm){.x = part, .about_zero = true};
+    return is_deviation(m, deviation, norm);
+}
+
+/* value = 1 / *of */
+static bool is_inverse(struct matcher *m, uint32_t value, uint32_t *of)
+{
+    const struct onnx_node *node = unary_maker(m, value, UNARY_RECIPROCAL);
+    const struct onnx_node *div = pith_match_maker(m, value, PITH_OP_DIV);
+    if (!node && !(div && is_scalar(m, div->in[0], 1.0f)))
+        return false;
+    *of = node ? node->in[0] : div->in[1];
+    return true;
+}
+
+static bool is_normalized(struct matcher *m, uint32_t value, struct norm *norm)
 {
     const struct onnx_node *div = pith_match_maker(m, value, PITH_OP_DIV);
     if (div)
-        return is_centred(m, div->in[0], x, axis) &&
-               is_deviation(m, div->in[1], *x, *axis, epsilon);
+        return is_quotient(m, div->in[0], div->in[1], norm);
     const struct onnx_node *mul = pith_match_maker(m, value, PITH_OP_MUL);
-    for (uint32_t i = 0; i < 2 && mul; i++) {
-        const struct onnx_node *inverse = unary_maker(m, mul->in[1 - i], UNARY_RECIPROCAL);
-        if (inverse && is_centred(m, mul->in[i], x, axis) &&
-            is_deviation(m, inverse->in[0], *x, *axis, epsilon))
+    uint32_t deviation;
+    for (uint32_t i = 0; i < 2 && mul; i++)
+        if (is_inverse(m, mul->in[1 - i], &deviation) &&
+            is_quotient(m, mul->in[i], deviation, norm))
             return true;
-    }
     return false;
 }
 
@@ -264,15 +417,16 @@ static void match_norm(struct matcher *m, uint32_t n)
 {
     const struct onnx_node *mul = &m->im->nodes[n];
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t in[2] = {0, mul->in[1 - i]}, axis;
-        float epsilon;
-        if (!is_normalized(m, mul->in[i], &in[0], &axis, &epsilon) ||
-            !is_per_element(m, in[1], in[0], axis))
+        struct norm norm;
+        if (!is_normalized(m, mul->in[i], &norm) ||
+            !is_per_element(m, mul->in[1 - i], norm.x, norm.axis))
             continue;
+        const uint32_t in[2] = {norm.x, mul->in[1 - i]};
         int32_t *attr = pith_match_replace(m, n, PITH_OP_LAYER_NORM, in, 2);
         if (attr) {
-            attr[ATTR_LAYER_NORM_AXIS] = (int32_t)axis;
-            attr[ATTR_LAYER_NORM_EPSILON] = (int32_t)f32_bits(epsilon);
+            attr[ATTR_LAYER_NORM_AXIS] = (int32_t)norm.axis;
+            attr[ATTR_LAYER_NORM_EPSILON] = (int32_t)f32_bits(norm.epsilon);
+            attr[ATTR_LAYER_NORM_ABOUT_ZERO] = norm.about_zero;
         }
         return;
     }
@@ -442,6 +596,7 @@ static void match_node(struct matcher *m, uint32_t n)
         match_norm_bias(m, n);
         break;
     case PITH_OP_MATMUL:
+    case PITH_OP_RESHAPE:
         pith_match_attention(m, n);
         break;
     case PITH_OP_TRANSPOSE:
@@ -457,7 +612,7 @@ static void match_node(struct matcher *m, uint32_t n)
 
 enum pith_status pith_onnx_match_patterns(struct onnx_import *im)
 {
-    struct matcher m = {.im = im};
+    struct matcher m = {.im = im, .n_values = im->n_values, .n_nodes = im->n_nodes};
     m.made_by = pith_onnx_alloc(&im->budget, im->n_values + 1u, sizeof *m.made_by);
     m.n_uses = pith_onnx_alloc(&im->budget, im->n_values + 1u, sizeof *m.n_uses);
     if (!m.made_by || !m.n_uses)
@@ -473,7 +628,9 @@ enum pith_status pith_onnx_match_patterns(struct onnx_import *im)
             if (im->nodes[n].in[i] != ONNX_VALUE_NONE)
                 m.n_uses[im->nodes[n].in[i]]++;
     }
-    for (uint32_t n = 0; n < im->n_nodes && !m.status; n++)
+    for (uint32_t n = 0; n < m.n_nodes && !m.status; n++)
         match_node(&m, n);
+    if (!m.status && im->n_nodes > m.n_nodes)
+        place_inserted(&m);
     return m.status;
 }

@@ -99,7 +99,7 @@ static const struct onnx_row rows[] = {
     {"QLinearConv", PITH_OP_CONV_INTEGER, pith_lower_qlinear_conv},
     {"QLinearMatMul", PITH_OP_MATMUL_INTEGER, pith_lower_qlinear_matmul},
     {"QuantizeLinear", PITH_OP_QUANTIZE, pith_lower_quantize},
-    {"RMSNormalization", PITH_OP_REDUCE_MEAN, pith_lower_rms_norm},
+    {"RMSNormalization", PITH_OP_LAYER_NORM, pith_lower_rms_norm},
     {"RNN", PITH_OP_RECURRENT, pith_lower_recurrent},
     {"Range", PITH_OP_IDENTITY, pith_lower_range},
     {"Reciprocal", PITH_OP_UNARY, pith_lower_unary},

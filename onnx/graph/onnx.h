@@ -585,9 +585,9 @@ onnx_lower_fn pith_lower_reduce;
 onnx_lower_fn pith_lower_quantize, pith_lower_dequantize, pith_lower_dynamic_quantize;
 onnx_lower_fn pith_lower_qlinear_conv, pith_lower_qlinear_matmul;
 onnx_lower_fn pith_lower_arg, pith_lower_hardmax, pith_lower_cum_sum, pith_lower_lp_norm;
-onnx_lower_fn pith_lower_group_norm, pith_lower_layer_norm, pith_lower_mean_variance;
-onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_rms_norm,
-    pith_lower_swish;
+onnx_lower_fn pith_lower_group_norm, pith_lower_layer_norm, pith_lower_rms_norm,
+    pith_lower_mean_variance;
+onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_swish;
 
 /* The whole road up to (not including) onnx_emit; im->refusals lists what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);

@@ -71,6 +71,36 @@ enum pith_status pith_lower_layer_norm(struct onnx_lower *l)
     return status;
 }
 
+/* The scale may repeat along axes of 1. */
+static enum pith_status spread_scale(struct onnx_lower *l, uint32_t axis)
+{
+    struct onnx_steps s = {l, PITH_OK};
+    struct step_attr attr[PITH_LIST_SLOTS];
+    const struct shape *x = pith_onnx_in_shape(l, 0), *scale = pith_onnx_in_shape(l, 1);
+    const uint32_t n = x->rank - axis;
+    if (scale->rank > n || shape_elems(scale) == shape_product(x, axis, x->rank))
+        return PITH_OK;
+    attr[0] = (struct step_attr){ATTR_TILE_REPEATS, (int32_t)n};
+    for (uint32_t i = 0; i < n; i++) {
+        const bool has = i + scale->rank >= n && scale->dim[i + scale->rank - n] != 1;
+        attr[1 + i] =
+            (struct step_attr){ATTR_TILE_REPEATS + 1 + i, has ? 1 : (int32_t)x->dim[axis + i]};
+    }
+    l->in[1] = pith_step(&s, PITH_OP_TILE, 1, &l->in[1], 1 + n, attr);
+    return s.status;
+}
+
+enum pith_status pith_lower_rms_norm(struct onnx_lower *l)
+{
+    enum pith_status status = pith_onnx_single_output(l);
+    if (!status && !pith_onnx_has_input(l, 1))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input 1 is missing");
+    l->attr[ATTR_LAYER_NORM_ABOUT_ZERO] = 1;
+    if (!status)
+        status = pith_lower_layer_norm(l);
+    return status ? status : spread_scale(l, (uint32_t)l->attr[ATTR_LAYER_NORM_AXIS]);
+}
+
 enum pith_status pith_lower_mean_variance(struct onnx_lower *l)
 {
     struct onnx_ints axes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_transformer.c - what opsets 23 and 24 gave names to, as what the runtime has: Attention,
- * RotaryEmbedding, RMSNormalization, Swish.
+ * RotaryEmbedding, Swish.
  *
  *     Attention    q [B,H,L,D], k [B,G,S,D], v [B,G,S,E]; 3-D operands are cut into heads first
  *         scores = (q * scale) k^T, softcap, + bias;  y = softmax(scores) v
  *
- * Heads that share a key (H > G) are rows of one product: q is taken as [B,G,(H/G)*L,D], so keys
- * and values are never repeated. Causal and window masks depend on shapes alone and become a
- * constant. */
+ * Heads that share a key (H > G) are written as exporters do, by repeating it: the operator that
+ * all this becomes (onnx_match_attention.c) does not. Causal and window masks depend on shapes
+ * alone and become a constant. */
 #include "onnx/graph/onnx_step.h"
 #include "op_interface/op_attr.h"
 
@@ -122,13 +122,19 @@ static uint32_t with_past(struct onnx_steps *s, struct attention *a, uint32_t i,
     return pith_step_concat(s, 2, s->l->in[past], x);
 }
 
-/* x [B,h,m,n] with g heads of so many more rows, or back. */
-static uint32_t regroup(struct onnx_steps *s, const struct attention *a, uint32_t x, uint32_t heads)
+/* x [B,G,S,D], each head as often as it is shared. */
+static uint32_t repeated(struct onnx_steps *s, const struct attention *a, uint32_t x)
 {
+    const struct step_attr axis[] = {{ATTR_AXES, 1}, {ATTR_AXES + 1, 2}};
+    const struct step_attr times[] = {{ATTR_TILE_REPEATS, 3},
+                                      {ATTR_TILE_REPEATS + 1, (int32_t)(a->h / a->g)},
+                                      {ATTR_TILE_REPEATS + 2, 1},
+                                      {ATTR_TILE_REPEATS + 3, 1}};
     if (s->status || a->h == a->g)
         return x;
-    const int32_t dims[] = {0, (int32_t)heads, -1, (int32_t)shape_of(s, x)->dim[3]};
-    return pith_step_reshape(s, x, 4, dims);
+    const int32_t dims[] = {0, (int32_t)a->h, -1, (int32_t)shape_of(s, x)->dim[3]};
+    x = pith_step(s, PITH_OP_UNSQUEEZE, 1, &x, 2, axis);
+    return pith_step_reshape(s, pith_step(s, PITH_OP_TILE, 1, &x, 4, times), 4, dims);
 }
 
 static uint32_t raw_scores(struct onnx_steps *s, const struct attention *a, uint32_t q, uint32_t k)
@@ -140,9 +146,7 @@ static uint32_t raw_scores(struct onnx_steps *s, const struct attention *a, uint
     if (scale == 0.0f)
         scale = 1.0f / sqrtf((float)shape_of(s, q)->dim[3]);
     q = pith_step_two(s, PITH_OP_MUL, q, pith_step_scalar(s, scale));
-    q = regroup(s, a, q, a->g);
-    uint32_t y = pith_step_two(s, PITH_OP_MATMUL, q, pith_step_transpose(s, k, 4, perm));
-    return regroup(s, a, y, a->h);
+    return pith_step_two(s, PITH_OP_MATMUL, q, pith_step_transpose(s, k, 4, perm));
 }
 
 static uint32_t capped(struct onnx_steps *s, const struct attention *a, uint32_t x)
@@ -249,12 +253,11 @@ enum pith_status pith_lower_attention(struct onnx_lower *l)
         return status;
     bool choose = given(l, IN_MASK) && l->im->values[l->in[IN_MASK]].type == PITH_BOOL;
     uint32_t shown[4];
-    shown[0] = raw_scores(&s, &a, q, k);
+    shown[0] = raw_scores(&s, &a, q, repeated(&s, &a, k));
     shown[1] = capped(&s, &a, shown[0]);
     shown[2] = masked(&s, &a, shown[1], choose);
     shown[3] = weights(&s, shown[2], choose);
-    uint32_t y = pith_step_two(&s, PITH_OP_MATMUL, regroup(&s, &a, shown[3], a.g), v);
-    y = regroup(&s, &a, y, a.h);
+    uint32_t y = pith_step_two(&s, PITH_OP_MATMUL, shown[3], repeated(&s, &a, v));
     if (wanted(l, 3))
         pith_step_result(&s, 3, shown[a.scores_mode]);
     pith_step_result(&s, 2, v);
@@ -340,34 +343,8 @@ enum pith_status pith_lower_rotary_embedding(struct onnx_lower *l)
     return pith_step_result(&s, 0, r.flat ? pith_step_reshape(&s, y, 3, back) : y);
 }
 
-/* ---- RMSNormalization, Swish ----------------------------------------------------------------- */
-
-/* x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on. */
-enum pith_status pith_lower_rms_norm(struct onnx_lower *l)
-{
-    struct onnx_steps s = {l, PITH_OK};
-    struct step_attr attr[PITH_LIST_SLOTS] = {{ATTR_AXES, 0}};
-    int64_t axis;
-    float epsilon;
-    if (!pith_onnx_has_input(l, 0) || !pith_onnx_has_input(l, 1))
-        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "an input is missing");
-    uint32_t x = l->in[0], scale = l->in[1], rank = pith_onnx_in_shape(l, 0)->rank, n = 0;
-    enum pith_status status = pith_onnx_get_int(l, "axis", -1, &axis);
-    if (!status)
-        status = pith_onnx_axis(l, "axis", rank, &axis);
-    if (!status)
-        status = pith_onnx_get_float(l, "epsilon", 1e-5f, &epsilon);
-    if (status)
-        return status;
-    for (uint32_t i = (uint32_t)axis; i < rank; i++, n++)
-        attr[1 + n] = (struct step_attr){ATTR_AXES + 1 + n, (int32_t)i};
-    attr[0].value = (int32_t)n;
-    uint32_t square = pith_step_two(&s, PITH_OP_MUL, x, x);
-    uint32_t mean = pith_step(&s, PITH_OP_REDUCE_MEAN, 1, &square, 1 + n, attr);
-    mean = pith_step_two(&s, PITH_OP_ADD, mean, pith_step_scalar(&s, epsilon));
-    uint32_t y = pith_step_two(&s, PITH_OP_DIV, x, pith_step_unary(&s, UNARY_SQRT, mean));
-    return pith_step_result(&s, 0, pith_step_two(&s, PITH_OP_MUL, y, scale));
-}
+/* ---- Swish ------------------------------------------------------------------------------------
+ */
 
 /* x * sigmoid(alpha * x) */
 enum pith_status pith_lower_swish(struct onnx_lower *l)

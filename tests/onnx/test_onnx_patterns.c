@@ -21,12 +21,14 @@ static void add_nodes(struct proto *g, const char *text)
         assert_int_equal(sscanf(text, " %31s %63[^;]%n", op, links, &n), 2);
         snprintf(name, sizeof name, "n%u", i);
         char *perm = op + strcspn(op, "0123456789"), axes[4] = "";
-        if (strlen(perm) == 4) {
-            memcpy(axes, perm, 4);
+        if (strlen(perm) == 3 || strlen(perm) == 4) {
+            memcpy(axes, perm, strlen(perm));
             *perm = 0;
         }
         struct proto node = build_node(op, name, links);
-        if (strcmp(op, "Transpose") == 0)
+        if (strcmp(op, "Transpose") == 0 && !axes[3])
+            build_attr_ints(&node, "perm", 3, axes[0] - '0', axes[1] - '0', axes[2] - '0');
+        else if (strcmp(op, "Transpose") == 0)
             build_attr_ints(&node, "perm", 4, axes[0] - '0', axes[1] - '0', axes[2] - '0',
                             axes[3] - '0');
         if (strcmp(op, "ReduceMean") == 0)
@@ -84,7 +86,9 @@ static struct pith_model *import_nodes(const char *text)
                    {"eps", 1e-5f},
                    {"cube", 0.044715f},
                    {"tanh", 0.79788456f},
-                   {"low", -1e4f}};
+                   {"low", -1e4f},
+                   {"lowest", -3e38f},
+                   {"none", 0}};
     struct proto g = {0};
     add_nodes(&g, text);
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
@@ -97,11 +101,22 @@ static struct pith_model *import_nodes(const char *text)
     build_floats(&g, "bias", 2, 1, 1, 4);
     build_floats(&g, "column", 2, 1, 2, 3, 1);
     build_ints(&g, "heads", 4, 1, 2, 5, 5);
+    build_ints(&g, "one_axis", 3, 2, 5, 4);
+    build_ints(&g, "two_axes", 4, 1, 2, 5, 4);
+    build_ints(&g, "rows", 3, 1, 5, 8);
+    build_ints(&g, "halves", 4, 1, 5, 1, 8);
+    build_ints(&g, "doubled", 4, 1, 5, 4, 4);
+    build_ints(&g, "grouped", 5, 1, 5, 2, 2, 4);
+    build_ints(&g, "eight", 4, 1, 5, 8, 4);
+    build_ints(&g, "apart", 5, 1, 5, 2, 1, 4);
+    build_ints(&g, "far", 5, 1, 5, 1, 2, 4);
+    build_ints(&g, "doubled_far", 5, 1, 5, 2, 2, 4);
     build_input(&g, "x", 3, 2, 3, 4);
     build_input(&g, "q", 4, 1, 5, 2, 4);
     build_input(&g, "k", 4, 1, 5, 2, 4);
     build_input(&g, "v", 4, 1, 5, 2, 4);
     build_input(&g, "m", 4, 1, 1, 1, 5);
+    build_input(&g, "q4", 4, 1, 5, 4, 4);
     build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = NULL;
@@ -147,6 +162,16 @@ static void test_layer_norm(void **state)
     becomes(CENTRED "Pow d three -> s;" DEVIATION "Div d root -> u; Mul u scale -> y", PITH_OP_MUL,
             8, NULL, 0);
     becomes(CENTRED "Pow d two -> s;" DEVIATION "Div x root -> u; Mul u scale -> y", PITH_OP_MUL, 8,
+            NULL, 0);
+    /* about 0: a deviation of something else, and a mean that is subtracted above it alone */
+    const int32_t about_zero[3] = {2, 0x3727c5ac, 1};
+    becomes("Pow x two -> s;" DEVIATION "Div one root -> i; Mul x i -> u; Mul scale u -> y",
+            PITH_OP_LAYER_NORM, 1, about_zero, 3);
+    becomes("Mul x x -> s;" DEVIATION "Reciprocal root -> i; Mul i x -> u; Mul u scale -> y",
+            PITH_OP_LAYER_NORM, 1, about_zero, 3);
+    becomes("Mul x x -> s;" DEVIATION "Div two root -> i; Mul i x -> u; Mul u scale -> y",
+            PITH_OP_MUL, 7, NULL, 0);
+    becomes(CENTRED "Pow x two -> s;" DEVIATION "Div d root -> u; Mul u scale -> y", PITH_OP_MUL, 8,
             NULL, 0);
     becomes(CENTRED "Pow d two -> s;" DEVIATION "Div d root -> u; Mul u column -> y", PITH_OP_MUL,
             8, NULL, 0);
@@ -205,15 +230,79 @@ static void test_attention(void **state)
     becomes(SPLIT "Greater m one -> o; Expand o heads -> p; MatMul a b -> e; Where p e low -> f;"
                   "Softmax f -> g; MatMul g c -> y",
             PITH_OP_ATTENTION, 2, kept, 4);
-    /* turned more often than needed; a softmax of something else; a fill for each element */
+    /* turned more often than needed */
     becomes(
         "Transpose0132 q -> a; Transpose0132 a -> b; Transpose0213 k -> c; Transpose0213 c -> d;"
         "Transpose0132 d -> e; MatMul b e -> f; Softmax f -> g; MatMul g v -> y",
-        PITH_OP_ATTENTION, 4, NULL, 0);
+        PITH_OP_ATTENTION, 1, NULL, 0);
+    /* a softmax of something else; a fill for each element */
     becomes(SPLIT "MatMul a b -> e; Relu e -> f; Softmax f -> g; MatMul g c -> y", PITH_OP_MATMUL,
             7, NULL, 0);
     becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o m e -> f; Softmax f -> g;"
                   "MatMul g c -> y",
+            PITH_OP_MATMUL, 8, NULL, 0);
+}
+
+#define GROUPED                                                                                    \
+    "Transpose0213 q4 -> a; Reshape k %s -> k1; Expand k1 grouped -> k2; Reshape k2 doubled -> "   \
+    "k3;"                                                                                          \
+    "Transpose0231 k3 -> b; Reshape v %s -> v1; Expand v1 grouped -> v2; Reshape v2 doubled -> "   \
+    "v3;"                                                                                          \
+    "Transpose0213 v3 -> c; MatMul a b -> e; Softmax e -> f; MatMul f c -> y"
+
+/* Factors, axes and masks where exporters leave them. */
+static void test_attention_pieces(void **state)
+{
+    const int32_t quarter[4] = {(int32_t)0x3e800000, 0, 0, 7};
+    const int32_t plain[4] = {0x3f800000, 0, 0, 7};
+    const int32_t low[4] = {0x3f800000, (int32_t)0xff61b1e6, 0, 7};
+    const int32_t none[4] = {0x3f800000, (int32_t)0xff800000, 0, 7};
+    const int32_t one_head[4] = {0x3f800000, 0, 0, 0};
+    char text[512];
+    (void)state;
+    /* the root of the scale on both operands */
+    becomes(SPLIT "Mul a half -> d; Mul half b -> e; MatMul d e -> f; Softmax f -> g;"
+                  "MatMul g c -> y",
+            PITH_OP_ATTENTION, 1, quarter, 4);
+    /* batch and heads as one axis, masked where they are two */
+    becomes(SPLIT "Reshape a one_axis -> d; Transpose0213 k -> k1; Reshape k1 one_axis -> k2;"
+                  "Transpose021 k2 -> e; Reshape c one_axis -> h; MatMul d e -> f; Softmax f -> g;"
+                  "MatMul g h -> i; Reshape i two_axes -> y",
+            PITH_OP_ATTENTION, 1, plain, 4);
+    /* keys for two queries each; for every other query they are copied */
+    (void)snprintf(text, sizeof text, GROUPED, "apart", "apart");
+    becomes(text, PITH_OP_ATTENTION, 1, plain, 4);
+    (void)snprintf(text, sizeof text, GROUPED, "far", "far");
+    becomes(text, PITH_OP_ATTENTION, 7, plain, 4);
+    /* one head, of rank 3 */
+    becomes("Reshape q rows -> a; Reshape k rows -> b; Reshape v rows -> c; Transpose021 b -> d;"
+            "MatMul a d -> e; Softmax e -> f; MatMul f c -> y",
+            PITH_OP_SQUEEZE, 8, NULL, 0);
+    becomes("Reshape q halves -> a; Reshape k halves -> b; Reshape v halves -> c;"
+            "Transpose0213 a -> a1; Transpose0231 b -> b1; Transpose0213 c -> c1;"
+            "MatMul a1 b1 -> e; Softmax e -> f; MatMul f c1 -> y",
+            PITH_OP_ATTENTION, 4, one_head, 3);
+    /* a choice that is added; two masks; weights that are 0 where nothing is seen */
+    becomes(SPLIT "Greater m one -> o; Where o lowest none -> p; MatMul a b -> e; Add e p -> f;"
+                  "Softmax f -> g; MatMul g c -> y",
+            PITH_OP_ATTENTION, 2, low, 4);
+    becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o lowest e -> f; Add m f -> g;"
+                  "Softmax g -> h; MatMul h c -> y",
+            PITH_OP_ATTENTION, 3, plain, 4);
+    becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o lowest e -> f; Softmax f -> g;"
+                  "Where o none g -> h; MatMul h c -> y",
+            PITH_OP_ATTENTION, 2, none, 4);
+    becomes(SPLIT "MatMul a b -> e; Add e m -> f; Softmax f -> g; IsNaN g -> h;"
+                  "Where h none g -> i; MatMul i c -> y",
+            PITH_OP_ATTENTION, 1, plain, 4);
+    /* a fill that other masks change; other conditions before and behind; a scaled mask */
+    becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o low e -> f; Add m f -> g;"
+                  "Softmax g -> h; MatMul h c -> y",
+            PITH_OP_MATMUL, 9, NULL, 0);
+    becomes(SPLIT "Greater m one -> o; Greater m two -> p; MatMul a b -> e; Where o lowest e -> f;"
+                  "Softmax f -> g; Where p none g -> h; MatMul h c -> y",
+            PITH_OP_MATMUL, 10, NULL, 0);
+    becomes(SPLIT "MatMul a b -> e; Add e m -> f; Mul f half -> g; Softmax g -> h; MatMul h c -> y",
             PITH_OP_MATMUL, 8, NULL, 0);
 }
 
@@ -272,9 +361,13 @@ static void test_expand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_gelu),
-        cmocka_unit_test(test_mish),       cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_quantized),  cmocka_unit_test(test_expand),
+        cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_gelu),
+        cmocka_unit_test(test_mish),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_pieces),
+        cmocka_unit_test(test_quantized),
+        cmocka_unit_test(test_expand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
