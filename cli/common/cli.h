@@ -32,6 +32,12 @@ enum cli_exit {
 
 struct cli_command;
 
+#define CLI_LIST_MAX 64
+struct cli_list {
+    const char *item[CLI_LIST_MAX];
+    uint32_t n;
+};
+
 /* First member of every command's option struct. */
 struct cli_common {
     const struct cli_command *const
@@ -47,7 +53,7 @@ struct cli_common {
     bool dry_run;         /* -n */
     uint64_t max_memory;  /* --max-memory; 0: by the length of each input */
     bool skip_broken;
-    const char *sizes; /* --size; NULL: as arrays and files say */
+    struct cli_list sizes; /* --size; what it does not name is as arrays and files say */
     bool help_short, help_long;
 };
 
@@ -73,12 +79,6 @@ enum option_kind {
     OPTION_ROW,       /* one of them, in cli_all_options */
     OPTION_SET,       /* KEY=VALUE, by a stage's table */
     OPTION_SET_REQUESTED /* STAGE.KEY=VALUE, for stages that are made later */
-};
-
-#define CLI_LIST_MAX 64
-struct cli_list {
-    const char *item[CLI_LIST_MAX];
-    uint32_t n;
 };
 
 struct cli_option {
@@ -218,7 +218,7 @@ void cli_catch_signals(void);
 
 /* ---- message.c: what all inputs are read by -------------------------------------------------- */
 void cli_set_inputs(const struct cli_common *c);
-const char *cli_sizes(void);   /* --size; NULL: none */
+const struct cli_list *cli_sizes(void); /* --size */
 uint64_t cli_max_memory(void); /* bytes; 0: each reader's default, by the length of the file */
 bool cli_skips_broken(void);
 void cli_count_skipped(uint64_t n); /* samples that were left out */

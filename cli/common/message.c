@@ -97,7 +97,7 @@ void cli_set_quiet(bool is_quiet)
 static struct {
     uint64_t max_memory, skipped;
     bool skip_broken;
-    const char *sizes;
+    struct cli_list sizes;
 } inputs;
 
 void cli_set_inputs(const struct cli_common *c)
@@ -107,9 +107,9 @@ void cli_set_inputs(const struct cli_common *c)
     inputs.sizes = c->sizes;
 }
 
-const char *cli_sizes(void)
+const struct cli_list *cli_sizes(void)
 {
-    return inputs.sizes;
+    return &inputs.sizes;
 }
 
 uint64_t cli_max_memory(void)

@@ -83,7 +83,7 @@ static enum cli_exit take_size(struct pith_model *m, const char *text, size_t n,
                  eq + 1);
     if (colon)
         snprintf(digits[1], sizeof digits[1], "%.*s", (int)(text + n - colon - 1), colon + 1);
-    if (!eq || !pith_parse_uint(digits[0], &number[0]) || number[0] == 0 || number[0] > INT32_MAX ||
+    if (!eq || !pith_parse_uint(digits[0], &number[0]) || number[0] > INT32_MAX ||
         (colon && !pith_parse_uint(digits[1], &number[1])) || number[1] > INT32_MAX ||
         (colon && number[1] < number[0])) {
         cli_error("--size %.*s: not NAME=N or NAME=N:MAX", (int)n, text);
@@ -107,15 +107,17 @@ static enum cli_exit take_size(struct pith_model *m, const char *text, size_t n,
 static enum cli_exit take_sizes(struct pith_model *m)
 {
     struct pith_error err = {0};
-    const char *text = cli_sizes();
-    uint32_t *value = text ? malloc((m->n_sizes + 1u) * sizeof *value) : NULL;
-    enum cli_exit rc = text && !value ? cli_no_memory() : EXIT_DONE;
+    const struct cli_list *sizes = cli_sizes();
+    uint32_t *value = sizes->n ? malloc((m->n_sizes + 1u) * sizeof *value) : NULL;
+    enum cli_exit rc = sizes->n && !value ? cli_no_memory() : EXIT_DONE;
     for (uint32_t i = 0; value && i < m->n_sizes; i++)
         value[i] = m->sizes[i].value;
-    for (size_t n; !rc && text && *text; text += n + (text[n] == ',')) {
-        n = strcspn(text, ",");
-        rc = take_size(m, text, n, value);
-    }
+    for (uint32_t i = 0; i < sizes->n; i++)
+        for (const char *text = sizes->item[i]; !rc && *text;) {
+            const size_t n = strcspn(text, ",");
+            rc = take_size(m, text, n, value);
+            text += n + (text[n] == ',');
+        }
     if (!rc && value && pith_model_set_sizes(m, value, &err))
         rc = cli_fail(&err);
     free(value);

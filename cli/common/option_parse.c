@@ -25,7 +25,7 @@ const struct cli_option cli_common_options[] = {
      "memory one input file may take; default: by its length", 1, 1e15},
     {0, "skip-broken", OPTION_FLAG, COMMON(skip_broken), NULL,
      "leave out and count pictures that cannot be read", 0, 0},
-    {0, "size", OPTION_TEXT, COMMON(sizes), "NAME=N[:MAX],..",
+    {0, "size", OPTION_LIST, COMMON(sizes), "NAME=N[:MAX],..",
      "open sizes of the network, and how large they may be", 0, 0},
     {'h', "", OPTION_FLAG, COMMON(help_short), NULL, NULL, 0, 0},
     {0, "help", OPTION_FLAG, COMMON(help_long), NULL, NULL, 0, 0},

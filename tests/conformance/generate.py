@@ -12,7 +12,7 @@ from onnx import TensorProto as T
 
 from open_sizes import PITH, Graph, heads, joined
 
-V, D, H, MOST, TOKENS = 61, 32, 4, 96, 64
+V, D, H, MOST, TOKENS, LAYERS = 61, 32, 4, 96, 64, 2
 HEAD = D // H
 
 
@@ -64,7 +64,7 @@ def gpt(seed):
     total = g.node("Add", past, length)
     at = g.node("Range", past, total, g.const(np.int64(1)))
     x = g.node("Add", g.node("Gather", g.weight(V, D), "ids"), g.node("Gather", g.weight(MOST, D), at))
-    for i in range(2):
+    for i in range(LAYERS):
         q, k, v = (heads(g, t, H, D) for t in g.node("Split", linear(g, norm(g, x), D, 3 * D), g.ints(D, D, D),
                                                      n_out=3, axis=2))
         k = g.node("Concat", f"past_key_{i}", k, axis=2, out=f"present_key_{i}")
@@ -73,7 +73,7 @@ def gpt(seed):
         x = g.node("Add", x, linear(g, y, D, D))
         x = g.node("Add", x, mlp(g, norm(g, x)))
     g.node("MatMul", norm(g, x), g.weight(D, V), out="logits")
-    ins, outs = cached(2, name)
+    ins, outs = cached(LAYERS, name)
     return g.model([("ids", T.INT64, ["batch", "seq"])] + ins, [("logits", T.FLOAT, ["batch", "seq", V])] + outs), {}
 
 
@@ -102,7 +102,7 @@ def llama(seed):
         return g.node("Reshape", x, g.list_of(batch, H, length, HEAD))
 
     seen = g.node("Unsqueeze", g.node("Equal", "attention_mask", g.const(np.int64(0))), g.ints(1, 2))
-    for i in range(2):
+    for i in range(LAYERS):
         y = rms(g, x)
         q = turn(heads(g, linear(g, y, D, D, False), H, D))
         k = turn(heads(g, linear(g, y, D, groups * HEAD, False), groups, groups * HEAD))
@@ -117,7 +117,7 @@ def llama(seed):
     g.node("MatMul", rms(g, x), g.weight(D, V), out="logits")
     shape = ["batch", groups, "past", HEAD]
     grown = ["batch", groups, "past + seq", HEAD]
-    pairs = [(i, kind) for i in range(2) for kind in ("key", "value")]
+    pairs = [(i, kind) for i in range(LAYERS) for kind in ("key", "value")]
     return g.model([("input_ids", T.INT64, ["batch", "seq"]), ("attention_mask", T.INT64, ["batch", "past + seq"]),
                     ("position_ids", T.INT64, ["batch", "seq"])] +
                    [(name(False, *p), T.FLOAT, shape) for p in pairs],
@@ -248,4 +248,5 @@ def main():
     sys.exit(failed)
 
 
-main()
+if __name__ == "__main__":
+    main()
