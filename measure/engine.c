@@ -99,6 +99,17 @@ enum pith_status pith_engine_follow_sizes(struct pith_engine *e, const struct pi
     return st ? st : pith_plans_get(e->plans, e->opts.batch, &e->plan, err);
 }
 
+enum pith_status pith_engine_fit_sizes(struct pith_engine *e, uint32_t batch,
+                                       const struct pith_tensor *inputs, uint32_t n_inputs,
+                                       struct pith_error *err)
+{
+    if (e->device)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "a device has the sizes of the file alone");
+    enum pith_status st = pith_sizes_fit(pith_plans_sizes(e->plans), inputs, n_inputs, err);
+    return st ? st : pith_plans_get(e->plans, batch, &e->plan, err);
+}
+
 /* The plan of e->image, at the sizes that m has. */
 static enum pith_status prepare(struct pith_engine *e, const struct pith_model *m,
                                 const struct pith_engine_opts *opts, struct pith_error *err)

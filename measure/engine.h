@@ -37,6 +37,12 @@ enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pit
                                          struct pith_error *err);
 void pith_engine_close_device(struct pith_engine *e);
 
+/* e->plan is that of `batch` rows for inputs of these shapes. PITH_ERR_ARGUMENT: they do not fit,
+ * or it runs on a device, which has one plan. */
+enum pith_status pith_engine_fit_sizes(struct pith_engine *e, uint32_t batch,
+                                       const struct pith_tensor *inputs, uint32_t n_inputs,
+                                       struct pith_error *err);
+
 /* One run, wherever it is; as pith_run_with_error, and PITH_ERR_UNSUPPORTED where the device was
  * lost. */
 enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err);

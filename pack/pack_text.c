@@ -137,10 +137,11 @@ enum pith_status pith_pack_meta(const struct pith_model *m, struct byte_out *o,
                                MAX_META - 1);
     for (uint32_t i = 0; i < m->n_sizes; i++)
         if (m->sizes[i].value == 0)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "size %s is 0: a file has sizes of 1 and more, of which a run may "
-                                   "choose others",
-                                   m->sizes[i].name);
+            return pith_error_fill(
+                err, PITH_ERR_ARGUMENT,
+                "size %s is 0: a file has sizes of 1 and more, of which a run may "
+                "choose others",
+                m->sizes[i].name);
     enum pith_status st = pith_model_write_sizes(m, &sizes, err);
     bool written = !sizes;
     for (uint32_t i = 0; i < m->n_meta && !st; i++) {

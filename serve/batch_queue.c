@@ -61,7 +61,7 @@ static enum pith_status open_engines(struct batch_queue *q, const struct pith_pa
             return st;
         q->rows[q->n_engines++] = rows;
         o.share = q->engines[0];
-        if (rows >= q->m->max_batch)
+        if (rows >= q->m->max_batch || q->m->sizes_open) /* whose plans follow the requests */
             return PITH_OK;
     }
 }
@@ -174,12 +174,24 @@ static void give_up(struct batch_queue *q, struct job *job)
                                   "network '%s' is busy: the request waited too long", q->m->name);
 }
 
+/* Whether the rows of two requests have one shape. */
+static bool have_equal_rows(const struct served_model *m, const struct infer_request *a,
+                            const struct infer_request *b)
+{
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        for (uint32_t d = m->batch_open; d < m->inputs[i].rank; d++)
+            if (a->shape[i].dim[d] != b->shape[i].dim[d])
+                return false;
+    return true;
+}
+
 /* The oldest requests whose rows fit into a batch together. */
 static struct job *take_batch(struct batch_queue *q, uint32_t *rows)
 {
     struct job *batch = NULL, **end = &batch;
     *rows = 0;
-    while (q->first && *rows + q->first->request->rows <= q->m->max_batch) {
+    while (q->first && *rows + q->first->request->rows <= q->m->max_batch &&
+           (!batch || have_equal_rows(q->m, batch->request, q->first->request))) {
         struct job *job = q->first;
         unlink_job(q, &q->first);
         job->taken = true;
@@ -197,7 +209,9 @@ static void copy_inputs(const struct served_model *m, struct pith_plan *plan,
                         const struct job *batch, uint32_t plan_rows)
 {
     for (uint32_t i = 0; i < m->n_inputs; i++) {
-        const size_t row = (size_t)m->inputs[i].row_elems * pith_type_bytes(m->inputs[i].run);
+        const struct infer_request *first = batch->request;
+        const size_t row =
+            (size_t)(first->shape[i].elems / first->rows) * pith_type_bytes(m->inputs[i].run);
         uint8_t *to = pith_plan_input_data(plan, i), *end = to + row * plan_rows;
         for (const struct job *j = batch; j; j = j->next) {
             memcpy(to, j->request->input[i], row * j->request->rows);
@@ -241,25 +255,53 @@ static void copy_outputs(const struct served_model *m, const struct pith_plan *p
                 j->status = copy_output(m, plan, i, row, plan_rows, j);
 }
 
+/* The plan for the shapes of the batch, and how many rows it has. */
+static enum pith_status choose_plan(struct batch_queue *q, const struct job *batch, uint32_t rows,
+                                    struct pith_engine **engine, uint32_t *plan_rows,
+                                    struct pith_error *err)
+{
+    const struct served_model *m = q->m;
+    uint32_t k = 0;
+    while (!m->sizes_open && q->rows[k] < rows)
+        k++;
+    *engine = q->engines[k];
+    *plan_rows = m->sizes_open ? rows : q->rows[k];
+    struct pith_tensor *t = m->sizes_open ? calloc(m->n_inputs + 1u, sizeof *t) : NULL;
+    if (!m->sizes_open)
+        return PITH_OK;
+    if (!t)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        t[i] = (struct pith_tensor){.name = m->inputs[i].name,
+                                    .name_bytes = (uint32_t)strlen(m->inputs[i].name),
+                                    .rank = m->inputs[i].rank};
+        memcpy(t[i].dim, batch->request->shape[i].dim, sizeof t[i].dim);
+    }
+    const enum pith_status st = pith_engine_fit_sizes(*engine, rows, t, m->n_inputs, err);
+    free(t);
+    return st;
+}
+
 static void run_batch(struct batch_queue *q, struct job *batch, uint32_t rows)
 {
-    uint32_t k = 0;
-    while (q->rows[k] < rows)
-        k++;
     struct pith_error err = {0};
-    struct pith_plan *plan = pith_engine_plan(q->engines[k]);
+    struct pith_engine *engine;
+    uint32_t plan_rows;
     const uint64_t start = pith_clock_ns(NULL);
     atomic_store_explicit(&q->run_until_ns, start + q->timeout_ns, memory_order_relaxed);
-    copy_inputs(q->m, plan, batch, q->rows[k]);
+    enum pith_status st = choose_plan(q, batch, rows, &engine, &plan_rows, &err);
+    struct pith_plan *plan = pith_engine_plan(engine);
+    if (!st)
+        copy_inputs(q->m, plan, batch, plan_rows);
     const uint64_t copied = pith_clock_ns(NULL);
-    const enum pith_status st = pith_engine_run(q->engines[k], &err);
+    st = st ? st : pith_engine_run(engine, &err);
     const uint64_t ran = pith_clock_ns(NULL);
     for (struct job *j = batch; j && st; j = j->next) {
         j->status = st;
         *j->err = err;
     }
     if (!st)
-        copy_outputs(q->m, plan, batch, q->rows[k]);
+        copy_outputs(q->m, plan, batch, plan_rows);
     const uint64_t end = pith_clock_ns(NULL);
     atomic_fetch_add_explicit(&q->busy_ns, end - start, memory_order_relaxed);
     for (struct job *j = batch; j; j = j->next) {

@@ -12,6 +12,7 @@
 #define VALUE_BYTES 64u
 #define OTHER_VALUES 4096u /* values of a request besides those of its inputs */
 #define MAX_TOP 100
+#define MAX_ELEMS (UINT64_C(1) << 40) /* of an input, before its values are counted */
 
 struct reader {
     const struct served_model *m;
@@ -20,6 +21,7 @@ struct reader {
     const uint8_t *binary; /* what is left of the values behind the JSON */
     size_t binary_bytes;
     bool binary_default; /* outputs that say nothing else are binary */
+    uint64_t n_values;   /* that the JSON has at most */
 };
 
 static enum pith_status bad(struct reader *in, const char *format, const char *name)
@@ -95,7 +97,9 @@ static bool put_values(const json_t *list, struct value_sink *s, uint32_t depth)
 static enum pith_status read_list(struct reader *in, uint32_t input, const json_t *data)
 {
     const struct served_end *e = &in->m->inputs[input];
-    struct value_sink s = {.run = e->run, .room = e->row_elems * in->r->rows};
+    struct value_sink s = {.run = e->run, .room = in->r->shape[input].elems};
+    if (s.room > in->n_values)
+        return bad(in, "input '%s': data has fewer values than its shape", e->name);
     s.to = malloc((size_t)(s.room * pith_type_bytes(e->run)) + 1);
     in->r->made[input] = s.to;
     if (!s.to)
@@ -114,7 +118,7 @@ static enum pith_status read_list(struct reader *in, uint32_t input, const json_
 static enum pith_status take_bytes(struct reader *in, uint32_t input, const uint8_t *bytes)
 {
     const struct served_end *e = &in->m->inputs[input];
-    const size_t n = (size_t)(e->row_elems * in->r->rows);
+    const size_t n = (size_t)in->r->shape[input].elems;
     in->r->input[input] = bytes;
     if (e->type == PITH_BOOL)
         for (size_t i = 0; i < n; i++)
@@ -134,7 +138,7 @@ static enum pith_status take_bytes(struct reader *in, uint32_t input, const uint
 static enum pith_status read_binary(struct reader *in, uint32_t input, json_int_t size)
 {
     const struct served_end *e = &in->m->inputs[input];
-    const uint64_t bytes = e->row_elems * in->r->rows * pith_type_bytes(e->type);
+    const uint64_t bytes = in->r->shape[input].elems * pith_type_bytes(e->type);
     if (size < 0 || (uint64_t)size != bytes)
         return pith_error_fill(in->err, PITH_ERR_ARGUMENT,
                                "input '%s': binary_data_size is %" JSON_INTEGER_FORMAT
@@ -172,18 +176,28 @@ static enum pith_status set_rows(struct reader *in, const struct served_end *e, 
     return PITH_OK;
 }
 
-static enum pith_status read_shape(struct reader *in, const struct served_end *e,
-                                   const json_t *shape)
+static enum pith_status read_shape(struct reader *in, uint32_t input, const json_t *shape)
 {
-    json_int_t dim[PITH_MAX_RANK] = {0};
+    const struct served_end *e = &in->m->inputs[input];
+    struct infer_shape *to = &in->r->shape[input];
     bool same = json_is_array(shape) && json_array_size(shape) == e->rank;
+    to->elems = 1;
     for (uint32_t d = 0; same && d < e->rank; d++) {
-        dim[d] = json_integer_value(json_array_get(shape, d));
-        same = (d == 0 && in->m->batch_open) || dim[d] == (json_int_t)e->dim[d];
+        const json_int_t dim = json_integer_value(json_array_get(shape, d));
+        if (d == 0 && in->m->batch_open) {
+            enum pith_status st = set_rows(in, e, dim);
+            if (st)
+                return st;
+        } else {
+            same = e->open[d] ? dim >= 0 && dim <= INT32_MAX : dim == (json_int_t)e->dim[d];
+        }
+        to->dim[d] = (uint32_t)dim;
+        same = same && !__builtin_mul_overflow(to->elems, to->dim[d], &to->elems) &&
+               to->elems <= MAX_ELEMS;
     }
     if (!same)
         return bad(in, "input '%s': its shape is not that of the network's metadata", e->name);
-    return set_rows(in, e, in->m->batch_open ? dim[0] : 1);
+    return in->m->batch_open ? PITH_OK : set_rows(in, e, 1);
 }
 
 static enum pith_status read_input(struct reader *in, const json_t *json)
@@ -207,7 +221,7 @@ static enum pith_status read_input(struct reader *in, const json_t *json)
     if (json_object_get(parameters, "shared_memory_region"))
         return pith_error_fill(in->err, PITH_ERR_UNSUPPORTED,
                                "input '%s': shared memory is not supported", e->name);
-    enum pith_status st = read_shape(in, e, json_object_get(json, "shape"));
+    enum pith_status st = read_shape(in, input, json_object_get(json, "shape"));
     if (st)
         return st;
     if (json_is_array(data) && !size)
@@ -276,10 +290,20 @@ static enum pith_status read_outputs(struct reader *in, const json_t *outputs)
 static enum pith_status begin(const struct served_model *m, struct infer_request *r,
                               struct pith_error *err)
 {
-    *r = (struct infer_request){.input = calloc(m->n_inputs + 1u, sizeof *r->input),
+    *r = (struct infer_request){.shape = calloc(m->n_inputs + 1u, sizeof *r->shape),
+                                .input = calloc(m->n_inputs + 1u, sizeof *r->input),
                                 .made = calloc(m->n_inputs + 1u, sizeof *r->made),
                                 .answers = calloc(m->n_outputs + 1u, sizeof *r->answers)};
-    return r->input && r->made && r->answers ? PITH_OK : pith_error_no_memory(err);
+    return r->shape && r->input && r->made && r->answers ? PITH_OK : pith_error_no_memory(err);
+}
+
+/* The only input has the file's shape. */
+static void set_own_shape(const struct served_model *m, struct infer_request *r)
+{
+    memcpy(r->shape->dim, m->inputs->dim, sizeof r->shape->dim);
+    if (m->batch_open)
+        r->shape->dim[0] = r->rows;
+    r->shape->elems = m->inputs->row_elems * r->rows;
 }
 
 static uint64_t most_values(const struct served_model *m)
@@ -306,7 +330,8 @@ uint64_t infer_request_cost(const uint8_t *json, size_t n)
 static enum pith_status read_json(struct reader *in, const uint8_t *body, size_t n)
 {
     json_error_t at = {.line = 0};
-    if (count_values(body, n) > most_values(in->m))
+    in->n_values = count_values(body, n);
+    if (!in->m->sizes_open && in->n_values > most_values(in->m))
         return bad(in, "%s", "more values than the network has inputs for");
     json_t *json = json_loadb((const char *)body, n, JSON_REJECT_DUPLICATES, &at);
     if (!json)
@@ -351,6 +376,8 @@ static enum pith_status read_raw(struct reader *in, const uint8_t *body, size_t 
                                e->name, n, row);
     enum pith_status st = set_rows(in, e, n / row > INT32_MAX ? -1 : (json_int_t)(n / row));
     answer_all(in->m, in->r, ANSWER_BINARY);
+    if (!st)
+        set_own_shape(in->m, in->r);
     return st ? st : take_bytes(in, 0, body);
 }
 
@@ -380,6 +407,7 @@ enum pith_status infer_request_of_values(const struct served_model *m, float *va
         return st;
     }
     r->rows = 1;
+    set_own_shape(m, r);
     r->made[0] = values;
     r->input[0] = values;
     answer_all(m, r, ANSWER_JSON);
@@ -392,6 +420,7 @@ void infer_request_free(const struct served_model *m, struct infer_request *r)
         free(r->made[i]);
     free(r->made);
     free(r->input);
+    free(r->shape);
     free(r->answers);
     free(r->id);
     *r = (struct infer_request){0};

@@ -14,8 +14,11 @@ enum answer_form {
 
 struct infer_request {
     uint32_t rows; /* of the batch; 1 where it is not open */
-    const void **
-        input; /* owned: [n_inputs] values as the runtime takes them, rows * row_elems; unaligned */
+    struct infer_shape {
+        uint32_t dim[PITH_MAX_RANK];
+        uint64_t elems; /* their product: of all rows */
+    } * shape;          /* owned: [n_inputs] */
+    const void **input; /* owned: [n_inputs] values as the runtime takes them; unaligned */
     void **made; /* owned: [n_inputs], each owned: converted values; NULL: input lies in the body */
     struct answer {
         enum answer_form form;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/error_fill.h"
 #include "base/escape_text.h"
+#include "host/size_expression.h"
 
 const char *datatype_name(enum pith_type type)
 {
@@ -59,14 +60,38 @@ static bool describe_ends(const struct pith_model *o, const uint32_t *values, ui
     return *ends != NULL;
 }
 
+/* Dimensions that are others with another value of any size. */
+static void mark_open(struct pith_model *o, struct served_model *m)
+{
+    uint32_t value[SIZE_NAMES];
+    for (uint32_t i = 0; i < o->n_sizes; i++)
+        value[i] = o->sizes[i].value;
+    for (uint32_t s = 0; s < o->n_sizes; s++) {
+        const uint32_t own = value[s];
+        value[s] = own > 1 ? own / 2 : own + 1;
+        if (pith_model_set_sizes(o, value, NULL))
+            continue;
+        for (uint32_t i = 0; i < m->n_inputs + m->n_outputs; i++) {
+            const bool in = i < m->n_inputs;
+            struct served_end *e = in ? &m->inputs[i] : &m->outputs[i - m->n_inputs];
+            const uint32_t *dim = o->values[in ? o->inputs[i] : o->outputs[i - m->n_inputs]].dim;
+            for (uint32_t d = 0; d < e->rank; d++)
+                e->open[d] |= dim[d] != e->dim[d];
+        }
+        value[s] = own;
+        pith_model_set_sizes(o, value, NULL);
+    }
+}
+
 enum pith_status served_model_describe(const struct pith_packed *packed, const char *name,
                                        uint32_t max_batch, struct served_model *m,
                                        struct pith_error *err)
 {
-    const struct pith_model *o = packed->outline;
+    struct pith_model *o = packed->outline;
     *m = (struct served_model){.n_inputs = o->n_inputs,
                                .n_outputs = o->n_outputs,
                                .batch_open = o->batch_open,
+                               .sizes_open = o->n_sizes > 0,
                                .max_batch = o->batch_open ? max_batch : 1,
                                .preprocess = pith_model_get_meta(o, "preprocess"),
                                .labels = pith_model_get_meta(o, "labels"),
@@ -77,6 +102,7 @@ enum pith_status served_model_describe(const struct pith_packed *packed, const c
         served_model_free(m);
         return pith_error_no_memory(err);
     }
+    mark_open(o, m);
     if (name_fits(m->name))
         return PITH_OK;
     pith_error_fill(err, PITH_ERR_ARGUMENT, "'%s' cannot be the name of a network", m->name);
@@ -105,8 +131,9 @@ static json_t *ends_json(const struct served_model *m, const struct served_end *
     for (uint32_t i = 0; i < n; i++) {
         json_t *shape = json_array();
         for (uint32_t d = 0; d < ends[i].rank; d++)
-            json_array_append_new(
-                shape, json_integer(d == 0 && m->batch_open ? -1 : (json_int_t)ends[i].dim[d]));
+            json_array_append_new(shape, json_integer((d == 0 && m->batch_open) || ends[i].open[d]
+                                                          ? -1
+                                                          : (json_int_t)ends[i].dim[d]));
         json_array_append_new(list, json_pack("{s:s,s:s,s:o}", "name", ends[i].name, "datatype",
                                               datatype_name(ends[i].type), "shape", shape));
     }

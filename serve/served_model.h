@@ -16,6 +16,7 @@ struct served_end {
     enum pith_type run;  /* that the runtime computes with: f32 where type is f16 or bf16 */
     uint32_t rank;       /* with the batch axis */
     uint32_t dim[PITH_MAX_RANK]; /* dim[0] is 1 where the batch is open */
+    bool open[PITH_MAX_RANK];    /* follows the shapes of a request: dim is the file's value */
     uint64_t row_elems;          /* product of dim: values of one row of the batch */
 };
 
@@ -26,6 +27,7 @@ struct served_model {
     struct served_end *outputs; /* owned: [n_outputs] */
     uint32_t n_outputs;
     bool batch_open;                  /* dim[0] of every input and output is the batch */
+    bool sizes_open;                  /* so are other sizes */
     uint32_t max_batch;               /* rows of a request, and of requests that run together */
     const char *preprocess;           /* borrowed; NULL: none is stored */
     const char *labels;               /* borrowed: class names, one a line; NULL: none are stored */
@@ -41,7 +43,7 @@ void served_model_free(struct served_model *m);
 
 /* "FP32", "INT8", ... */
 const char *datatype_name(enum pith_type type);
-/* {"name":..,"datatype":..,"shape":[-1,..]}, -1 for an open batch; NULL: no memory. */
+/* {"name":..,"datatype":..,"shape":[-1,..]}, -1 for what is open; NULL: no memory. */
 json_t *served_model_metadata(const struct served_model *m);
 /* JSON as text; the receiver frees it. Takes the reference; NULL: json is NULL, or no memory. */
 char *json_to_text(json_t *json);

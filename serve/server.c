@@ -35,6 +35,8 @@ void server_give_memory(struct server *s, uint64_t bytes)
 static uint64_t body_limit(const struct served_model *m, uint64_t most)
 {
     uint64_t bytes = BODY_BYTES;
+    if (m->sizes_open)
+        return most;
     for (uint32_t i = 0; i < m->n_inputs; i++)
         bytes += m->inputs[i].row_elems * m->max_batch * NUMBER_BYTES;
     if (m->preprocess && bytes < PICTURE_BYTES)

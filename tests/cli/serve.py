@@ -327,6 +327,42 @@ def test_types():
         check(infer(address, {'inputs': inputs}, 'types')[0] == 400, 'a value is missing')
 
 
+def test_open_sizes():
+    """Requests bring the sizes; those of one size share batches, those of others run by themselves."""
+    def of(name, shape, values):
+        return {'name': name, 'datatype': 'FP32', 'shape': shape, 'data': values}
+
+    with serving('open2.onnx', '--max-wait', '10ms') as (address, _):
+        about = get(address, '/v2/models/open2')
+        check([i['shape'] for i in about['inputs']] == [[1, -1], [1, -1, -1]], about['inputs'])
+        check(about['outputs'][0]['shape'] == [1, -1, -1], about['outputs'])
+        wrong = []
+
+        def ask(height, width, first):
+            a = [first + i for i in range(width)]
+            b = [2.0 * i for i in range(height * width)]
+            status, _, body = infer(address, {'inputs': [of('a', [1, width], a), of('b', [1, height, width], b)]}, 'open2')
+            expected = {'shape': [1, height, width], 'data': [v + a[i % width] for i, v in enumerate(b)]}
+            got = json.loads(body)['outputs'][0] if status == 200 else body
+            if status != 200 or any(got[k] != v for k, v in expected.items()):
+                wrong.append((height, width, status, body))
+
+        threads = [threading.Thread(target=ask, args=(1 + i % 3, 1 + i % 5, i)) for i in range(60)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        check(not wrong, wrong[:2])
+        for words, inputs in (
+                ('is not width', [of('a', [1, 3], [1, 2, 3]), of('b', [1, 1, 2], [1, 2])]),
+                ('where size height is 0', [of('a', [1, 3], [1, 2, 3]), of('b', [1, 0, 3], [])]),
+                ("not that of the network's metadata", [of('a', [2, 3], [1] * 6), of('b', [1, 1, 3], [1] * 3)]),
+                ('fewer values than its shape', [of('a', [1, 99999999], [1]), of('b', [1, 1, 3], [1] * 3)]),
+                ("not that of the network's metadata", [of('a', [1, -3], []), of('b', [1, 1, 3], [1] * 3)])):
+            status, _, body = infer(address, {'inputs': inputs}, 'open2')
+            check(400 <= status < 500 and words in body.decode(), f'{status} {body}: not "{words}"')
+
+
 def test_triton(address):
     values = (numpy.arange(3 * 784, dtype=numpy.float32) % 11 / 11).reshape(3, 1, 28, 28)
     client = triton.InferenceServerClient(address)
@@ -411,6 +447,7 @@ with serving('digits.pith', 'plain.pith', '--max-wait', '1ms') as (server, _):
 with serving('my net=digits.pith', stop=signal.SIGINT) as (server, _):
     check(get(server, '/v2/models/my%20net').get('name') == 'my net', 'a name with a space')
 test_types()
+test_open_sizes()
 test_gpus()
 test_device()
 test_limits()

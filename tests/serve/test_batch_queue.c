@@ -52,8 +52,10 @@ static void close_served(struct served *s)
 static enum pith_status ask(struct served *s, uint32_t rows, float first, uint32_t *led)
 {
     float x[2 * MAX_BATCH];
-    struct infer_request r = {
-        .rows = rows, .input = (const void *[]){x}, .answers = (struct answer[]){{ANSWER_JSON, 0}}};
+    struct infer_request r = {.rows = rows,
+                              .shape = (struct infer_shape[]){{{rows, 2}, 2 * (uint64_t)rows}},
+                              .input = (const void *[]){x},
+                              .answers = (struct answer[]){{ANSWER_JSON, 0}}};
     struct infer_result result;
     for (uint32_t i = 0; i < 2 * rows; i++)
         x[i] = first + (float)i;
