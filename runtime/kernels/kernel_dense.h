@@ -164,15 +164,18 @@ struct gemv_f32_job {
     struct dense_act act;
 };
 
-/* Maximum of each window of `planes` planes; taps outside the image and NaNs count for nothing, a
- * window without any tap gives -inf. KW <= COLUMN_MAX_KW.
- * Bit-equal at every level but for the sign of zeros. */
+/* Maximum, or sum, of each window of `planes` planes; taps outside the image, and NaNs under a
+ * maximum, count for nothing: a window without any tap gives -inf, or 0. KW <= COLUMN_MAX_KW,
+ * stride_w <= POOL_MAX_STRIDE. Columns are summed first, from the top and from 0, then their sums
+ * from the left. Bit-equal at every level but for the sign of a maximum that is 0. */
+#define POOL_MAX_STRIDE 8u
 #define COLUMN_MAX_KW 16u
-struct max_pool_f32_job {
+struct pool_f32_job {
     const struct conv_geom *g; /* c, o: not used */
     const float *x;            /* [planes][H, W] */
     float *y;                  /* [planes][OH, OW] */
     size_t planes;
+    bool sum;
 };
 
 /* A 3x3 convolution of stride 1 by Winograd's F(2x2, 3x3): an output tile of 2x2 pixels comes from
@@ -230,7 +233,7 @@ typedef void conv_rows_f32_fn(const struct conv_rows_f32_job *job);
 typedef void conv_f32_fn(const struct conv_f32_job *job);
 typedef void depthwise_f32_fn(const struct depthwise_f32_job *job);
 typedef void gemv_f32_fn(const struct gemv_f32_job *job);
-typedef void max_pool_f32_fn(const struct max_pool_f32_job *job);
+typedef void pool_f32_fn(const struct pool_f32_job *job);
 /* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr rows:
  * panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last are 0. */
 typedef void pack_rows_f32_fn(const float *w, size_t ld, size_t step, size_t rows, size_t k,
@@ -251,7 +254,7 @@ struct dense_kernels {
     conv_f32_fn *conv_f32;
     depthwise_f32_fn *depthwise_f32;
     gemv_f32_fn *gemv_f32;
-    max_pool_f32_fn *max_pool_f32; /* NULL: none at this level */
+    pool_f32_fn *pool_f32; /* NULL: none at this level */
     pack_rows_f32_fn *pack_rows_f32;
     winograd_in_fn *winograd_in; /* NULL: none, and no winograd_out either */
     winograd_out_fn *winograd_out;
@@ -293,7 +296,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_avx2, PITH_CPU_AVX2)                   \
     KERNEL(winograd4_in, winograd4_in_fn, pith_winograd4_in_avx2, PITH_CPU_AVX2)                   \
     KERNEL(winograd4_out, winograd_out_fn, pith_winograd4_out_avx2, PITH_CPU_AVX2)                 \
-    KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx2, PITH_CPU_AVX2)                   \
+    KERNEL(pool_f32, pool_f32_fn, pith_pool_f32_avx2, PITH_CPU_AVX2)                               \
     KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_avx512, PITH_CPU_AVX512)                           \
     KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_avx512, PITH_CPU_AVX512)                     \
@@ -305,7 +308,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_avx512, PITH_CPU_AVX512)               \
     KERNEL(winograd4_in, winograd4_in_fn, pith_winograd4_in_avx512, PITH_CPU_AVX512)               \
     KERNEL(winograd4_out, winograd_out_fn, pith_winograd4_out_avx512, PITH_CPU_AVX512)             \
-    KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx512, PITH_CPU_AVX512)
+    KERNEL(pool_f32, pool_f32_fn, pith_pool_f32_avx512, PITH_CPU_AVX512)
 #elif defined __aarch64__
 #define DENSE_KERNELS_OWN(KERNEL)                                                                  \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_neon, PITH_CPU_NEON)                               \
@@ -318,7 +321,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_neon, PITH_CPU_NEON)                   \
     KERNEL(winograd4_in, winograd4_in_fn, pith_winograd4_in_neon, PITH_CPU_NEON)                   \
     KERNEL(winograd4_out, winograd_out_fn, pith_winograd4_out_neon, PITH_CPU_NEON)                 \
-    KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_neon, PITH_CPU_NEON)                   \
+    KERNEL(pool_f32, pool_f32_fn, pith_pool_f32_neon, PITH_CPU_NEON)                               \
     KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_neon, PITH_CPU_NEON)
 #else
 #define DENSE_KERNELS_OWN(KERNEL)

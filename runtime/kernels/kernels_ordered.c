@@ -16,7 +16,7 @@ void pith_ordered_kernels_fill(struct dense_kernels *k, uint32_t features)
     k->mr_wide = k->nr_wide = 0;
     k->strided = false;
     k->conv_rows_f32 = NULL;
-    k->max_pool_f32 = NULL;
+    k->pool_f32 = NULL;
     k->winograd_in = NULL;
     k->winograd_out = NULL;
     k->winograd4_in = NULL;

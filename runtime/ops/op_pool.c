@@ -34,6 +34,7 @@
 /* One spatial axis. */
 struct pool_axis {
     int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
+    int64_t full, full_end; /* outputs whose taps are all inside: set_full */
 };
 
 /* Pads are below the window, so every output has a tap inside the padded input. */
@@ -77,7 +78,7 @@ static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
     /* One form for all ranks: axes that are not there are passed at no cost by loops of one
      * turn. */
     for (uint32_t i = 0; i < MAX_AXES - n; i++)
-        axes[i] = (struct pool_axis){1, 1, 1, 1, 1, 0, 0};
+        axes[i] = (struct pool_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
     for (uint32_t i = 0; i < n; i++) {
         struct pool_axis *a = &axes[MAX_AXES - n + i];
         a->in = x->dim[2 + i];
@@ -246,34 +247,40 @@ static void pool_row(const struct pool_job *j, const float *x, int64_t oh, float
                  y);
 }
 
+/* Between the first window whose first tap is inside and the last whose last tap is. */
+static void set_full(struct pool_axis *a)
+{
+    int64_t unused;
+    tap_range(a, 0, &a->full, &unused);
+    tap_range(a, a->kernel - 1, &unused, &a->full_end);
+}
+
 /* With include_pad windows reach into the padding, but never behind it. */
 static int64_t tap_count(const struct pool_axis *a, int64_t o, bool include_pad)
 {
     int64_t begin, end;
+    if (o >= a->full && o < a->full_end)
+        return a->kernel;
     window_taps(a, o, include_pad ? a->pad_begin : 0, include_pad ? a->pad_end : 0, &begin, &end);
     return end > begin ? end - begin : 0;
 }
 
-/* Sums become means. Between the first window whose first tap is inside and the last whose last
- * tap is, all windows have all their taps. */
+/* Sums become means. One that has no tap is 0 and stays it. The loop jumps over the middle, where
+ * all windows have the same number of taps. */
 static void divide_row(const struct pool_job *j, int64_t oh, float *y)
 {
-    int64_t rows = tap_count(&j->h, oh, j->include_pad), full, full_end, unused;
-    tap_range(&j->w, 0, &full, &unused);
-    tap_range(&j->w, j->w.kernel - 1, &unused, &full_end);
-    /* The loop jumps over the middle, where all windows have the same number of taps, and one
-     * division constant serves them. */
+    const int64_t rows = tap_count(&j->h, oh, j->include_pad);
     for (int64_t o = 0; o < j->w.out; o++) {
-        if (o >= full && o < full_end)
-            o = full_end;
+        if (o >= j->w.full && o < j->w.full_end)
+            o = j->w.full_end;
         if (o == j->w.out)
             break;
-        int64_t taps = rows * tap_count(&j->w, o, j->include_pad);
-        y[o] = taps > 0 ? y[o] / (float)taps : 0.0f;
+        const int64_t taps = rows * tap_count(&j->w, o, j->include_pad);
+        y[o] /= (float)(taps > 0 ? taps : 1);
     }
-    float taps = (float)(rows * j->w.kernel);
-    for (int64_t o = full; o < full_end; o++)
-        y[o] = rows > 0 ? y[o] / taps : 0.0f;
+    const float taps = (float)(rows > 0 ? rows * j->w.kernel : 1);
+    for (int64_t o = j->w.full; o < j->w.full_end; o++)
+        y[o] /= taps;
 }
 
 /* Items are output rows. Rows, not planes: one image of few channels still feeds all threads. */
@@ -383,60 +390,63 @@ static void plane_mean_range(void *arg, size_t begin, size_t end)
 }
 
 /* Items are planes: the vector kernel of the table, where it takes this window. */
-struct max_pool_run {
-    const struct op_env *env;
+struct kernel_run {
+    const struct pool_job *pool;
+    pool_f32_fn *kernel;
     struct conv_geom g;
-    const float *x;
-    float *y;
 };
 
-static void max_pool_range(void *arg, size_t begin, size_t end)
+static void kernel_range(void *arg, size_t begin, size_t end)
 {
-    const struct max_pool_run *r = arg;
-    size_t in = (size_t)r->g.h * r->g.w, out = (size_t)r->g.oh * r->g.ow;
-    struct max_pool_f32_job job = {
-        .g = &r->g, .x = r->x + begin * in, .y = r->y + begin * out, .planes = end - begin};
-    r->env->kernels->dense.max_pool_f32(&job);
+    const struct kernel_run *r = arg;
+    const struct pool_job *j = r->pool;
+    const size_t in = (size_t)r->g.h * r->g.w, rows = r->g.oh;
+    float *y = j->y + begin * rows * r->g.ow;
+    const struct pool_f32_job job = {.g = &r->g,
+                                     .x = j->x + begin * in,
+                                     .y = y,
+                                     .planes = end - begin,
+                                     .sum = j->tap == sum_tap};
+    r->kernel(&job);
+    for (size_t i = begin; j->mean && i < end; i++)
+        for (size_t row = 0; row < rows; row++, y += r->g.ow)
+            divide_row(j, (int64_t)row, y);
 }
 
-/* A vector kernel reads whole vectors of a row, so it wants rows of strides 1 and 2. */
-static bool max_pool_kernel(const struct op_env *env, const struct pool_axis axes[2])
+/* Positions of the kernel have 32 bits. */
+static bool kernel_takes(const struct pool_axis *h, const struct pool_axis *w)
 {
-    const int64_t limit = 1 << 13; /* per axis, so that the kernel's 32-bit positions suffice */
-    for (int i = 0; i < 2; i++)
-        if (axes[i].in > limit || axes[i].out > limit || axes[i].kernel > COLUMN_MAX_KW ||
-            axes[i].dilation > limit || axes[i].stride > limit)
-            return false;
-    return env->kernels && env->kernels->dense.max_pool_f32 && axes[1].stride <= 2;
+    const int64_t limit = 1 << 27;
+    return h->in < limit && w->in < limit && w->kernel <= COLUMN_MAX_KW &&
+           w->stride <= POOL_MAX_STRIDE;
 }
 
-static void run_max_pool(const struct op_args *args, const struct op_env *env,
-                         const struct pool_axis axes[2])
+/* false: there is no kernel for it. */
+static bool run_kernel(const struct pool_job *j, size_t planes, const struct op_env *env)
 {
     /* Pads are below a window, so they fit. */
-    const struct pool_axis *h = &axes[0], *w = &axes[1];
-    const struct shape *s = &args->in[0]->shape;
-    struct max_pool_run run = {
-        .env = env,
-        .g = {.c = 1,
-              .o = 1,
-              .h = (uint32_t)h->in,
-              .w = (uint32_t)w->in,
-              .oh = (uint32_t)h->out,
-              .ow = (uint32_t)w->out,
-              .kh = (uint32_t)h->kernel,
-              .kw = (uint32_t)w->kernel,
-              .stride_h = (uint32_t)h->stride,
-              .stride_w = (uint32_t)w->stride,
-              .dil_h = (uint32_t)h->dilation,
-              .dil_w = (uint32_t)w->dilation,
-              .pad_top = (uint32_t)h->pad_begin,
-              .pad_left = (uint32_t)w->pad_begin},
-        .x = args->in[0]->data,
-        .y = args->out[0]->data,
-    };
-    size_t taps = (size_t)(h->kernel * w->kernel), out = (size_t)(h->out * w->out);
-    pith_op_range(env, (size_t)s->dim[0] * s->dim[1], out * taps, max_pool_range, &run);
+    const struct pool_axis *h = &j->h, *w = &j->w;
+    struct kernel_run run = {.pool = j,
+                             .kernel = env->kernels ? env->kernels->dense.pool_f32 : NULL};
+    if (!run.kernel || !kernel_takes(h, w))
+        return false;
+    run.g = (struct conv_geom){.c = 1,
+                               .o = 1,
+                               .h = (uint32_t)h->in,
+                               .w = (uint32_t)w->in,
+                               .oh = (uint32_t)h->out,
+                               .ow = (uint32_t)w->out,
+                               .kh = (uint32_t)h->kernel,
+                               .kw = (uint32_t)w->kernel,
+                               .stride_h = (uint32_t)h->stride,
+                               .stride_w = (uint32_t)w->stride,
+                               .dil_h = (uint32_t)h->dilation,
+                               .dil_w = (uint32_t)w->dilation,
+                               .pad_top = (uint32_t)h->pad_begin,
+                               .pad_left = (uint32_t)w->pad_begin};
+    const size_t taps = (size_t)(h->kernel * w->kernel), out = (size_t)(h->out * w->out);
+    pith_op_range(env, planes, out * taps, kernel_range, &run);
+    return true;
 }
 
 void pith_pool_run(const struct op_args *args, const struct op_env *env, const float *x,
@@ -447,10 +457,6 @@ void pith_pool_run(const struct op_args *args, const struct op_env *env, const f
     pool_axes(args->attr, s, all); /* cannot fail: the shape rule passed */
     const struct pool_axis *axes = all + MAX_AXES - 2;
     bool is_max = kind == POOL_MAX, flat = s->rank <= 4;
-    if (is_max && flat && max_pool_kernel(env, axes)) {
-        run_max_pool(args, env, axes);
-        return;
-    }
     struct pool_job job = {
         .x = x,
         .y = args->out[0]->data,
@@ -462,11 +468,15 @@ void pith_pool_run(const struct op_args *args, const struct op_env *env, const f
         .mean = kind == POOL_MEAN,
         .include_pad = args->attr[ATTR_POOL_INCLUDE_PAD] != 0,
     };
+    set_full(&job.h);
+    set_full(&job.w);
     size_t planes = (size_t)s->dim[0] * s->dim[1], taps = (size_t)axes[1].kernel;
     if (job.mean && flat && is_plane_mean(axes)) {
         pith_op_range(env, planes, (size_t)(axes[0].in * axes[1].in), plane_mean_range, &job);
         return;
     }
+    if (flat && run_kernel(&job, planes, env))
+        return;
     if (!flat) {
         size_t rows = shape_product(&args->out[0]->shape, 0, s->rank - 1);
         /* Only the size of tasks depends on it. */

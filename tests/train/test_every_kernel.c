@@ -52,7 +52,7 @@ static const struct {
     {"dense", "conv_f32", trial_conv_f32},
     {"dense", "depthwise_f32", trial_depthwise_f32},
     {"dense", "gemv_f32", trial_gemv_f32},
-    {"dense", "max_pool_f32", trial_max_pool_f32},
+    {"dense", "pool_f32", trial_pool_f32},
     {"dense", "pack_rows_f32", trial_pack_rows_f32},
     {"dense", "winograd_in", trial_winograd_in},
     {"dense", "winograd_out", trial_winograd_out},

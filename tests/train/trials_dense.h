@@ -175,7 +175,7 @@ static void trial_gemv_f32(struct trial *t)
     leaves_reals(t, job.y, job.rows, sum_bound(job.k));
 }
 
-static inline void plain_max_pool(const struct max_pool_f32_job *job)
+static inline void plain_max_pool(const struct pool_f32_job *job)
 {
     const struct conv_geom *g = job->g;
     for (size_t i = 0; i < job->planes * g->oh * g->ow; i++) {
@@ -191,16 +191,16 @@ static inline void plain_max_pool(const struct max_pool_f32_job *job)
     }
 }
 
-static void trial_max_pool_f32(struct trial *t)
+static void trial_pool_f32(struct trial *t)
 {
     struct conv_geom g = geom_of(t, 1, 1);
     struct dense_kernels d = dense_of(t);
-    struct max_pool_f32_job job = {.g = &g, .planes = size(t, 1, 6, 16)};
+    struct pool_f32_job job = {.g = &g, .planes = size(t, 1, 6, 16)};
     size_t n = job.planes * g.oh * g.ow;
     job.x = reals(t, job.planes * g.h * g.w);
     job.y = take(t, n * sizeof(float));
-    if (d.max_pool_f32)
-        CALL(t, (double)n * 9, d.max_pool_f32(&job));
+    if (d.pool_f32)
+        CALL(t, (double)n * 9, d.pool_f32(&job));
     else
         CALL(t, (double)n * 9, plain_max_pool(&job));
     leaves_bytes(t, job.y, n * sizeof(float));

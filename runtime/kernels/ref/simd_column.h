@@ -26,7 +26,7 @@ struct column {
 
 /* 32-bit positions, hence pith_conv_is_small() in who calls. The barrier at the end: gcc 12 takes
  * the function for one that leaves offset[0] and mask[0] as they were and moves loads of them
- * before the call (max_pool_f32 with AVX2 at -O2; -fno-ipa-modref cures it, too). */
+ * before the call (pool_f32 with AVX2 at -O2; -fno-ipa-modref cures it, too). */
 static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
 {
     int32_t w = (int32_t)g->w, stride = (int32_t)g->stride_w;

@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* max_pool_f32_avx512.c - see max_pool_f32_impl.h. */
-#include "kernels/x86/simd_avx512.h"
-#include "kernels/ref/max_pool_f32_impl.h"
