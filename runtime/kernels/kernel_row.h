@@ -18,10 +18,10 @@
 #include "kernels/act_kind.h"
 #include "kernels/kernel_list.h"
 
-/* One row of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
+/* Rows of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
  * + epsilon); about_zero: the mean counts as 0. */
-struct norm_row {
-    const float *x;
+struct norm_rows {
+    const float *x; /* [rows, n] */
     float *y;
     const float *scale, *bias; /* [n]; bias may be NULL */
     float epsilon;
@@ -33,7 +33,12 @@ typedef void row_f32_fn(const float *x, float *y, size_t n);
 typedef void softmax_rows_f32_fn(const float *x, float *y, size_t rows, size_t n);
 typedef void clip_row_f32_fn(const float *x, float low, float high, float *y, size_t n);
 typedef void exp_row_f32_fn(const float *x, float minus, float *y, size_t n); /* of x - minus */
-typedef void layer_norm_row_f32_fn(const struct norm_row *row, size_t n);     /* n > 0 */
+typedef void layer_norm_rows_f32_fn(const struct norm_rows *norm, size_t rows,
+                                    size_t n); /* n > 0 */
+/* y[r]: the sum (sum_f32.h) of row r of x [rows, n], and the largest of turn * x; a NaN stays one.
+ */
+typedef void sum_rows_f32_fn(const float *x, float *y, size_t rows, size_t n);
+typedef void extreme_rows_f32_fn(const float *x, float turn, float *y, size_t rows, size_t n);
 /* x [n, width], row stride ld, width <= DENSE_MAX_NR: x = exp(x - m), m the largest of its column;
  * inverse[c] = 1 / the column's sum. n > 0. The sum adds rows in ascending order. */
 typedef void softmax_columns_f32_fn(float *x, size_t ld, size_t n, size_t width, float *inverse);
@@ -75,7 +80,9 @@ struct row_kernels {
     clip_row_f32_fn *clip;
     exp_row_f32_fn *exp;
     softmax_rows_f32_fn *softmax;
-    layer_norm_row_f32_fn *layer_norm;
+    layer_norm_rows_f32_fn *layer_norm;
+    sum_rows_f32_fn *sum_rows;
+    extreme_rows_f32_fn *extreme_rows;
     softmax_columns_f32_fn *softmax_columns;
     where_row_b32_fn *where;
     const struct elementwise_rows *elementwise; /* NULL: none */
@@ -97,7 +104,9 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     KERNEL(clip, clip_row_f32_fn, pith_clip_row_f32##suffix, needs)                                \
     KERNEL(exp, exp_row_f32_fn, pith_exp_row_f32##suffix, needs)                                   \
     KERNEL(softmax, softmax_rows_f32_fn, pith_softmax_rows_f32##suffix, needs)                     \
-    KERNEL(layer_norm, layer_norm_row_f32_fn, pith_layer_norm_row_f32##suffix, needs)              \
+    KERNEL(layer_norm, layer_norm_rows_f32_fn, pith_layer_norm_rows_f32##suffix, needs)            \
+    KERNEL(sum_rows, sum_rows_f32_fn, pith_sum_rows_f32##suffix, needs)                            \
+    KERNEL(extreme_rows, extreme_rows_f32_fn, pith_extreme_rows_f32##suffix, needs)                \
     KERNEL(softmax_columns, softmax_columns_f32_fn, pith_softmax_columns_f32##suffix, needs)       \
     KERNEL(where, where_row_b32_fn, pith_where_row_b32##suffix, needs)
 

@@ -26,6 +26,8 @@ enum {
     WANTS_softmax_columns = SOFTENS,
     WANTS_layer_norm = BUILT_OP(PITH_OP_LAYER_NORM) | BUILT_OP(PITH_OP_GROUP_NORM) |
                        BUILT_OP(PITH_OP_MEAN_VARIANCE),
+    WANTS_sum_rows = BUILT_OP(PITH_OP_REDUCE_MEAN),
+    WANTS_extreme_rows = BUILT_OP(PITH_OP_REDUCE),
     WANTS_where = BUILT_OP(PITH_OP_WHERE)
 };
 #define SLOT(member, type, name, needs) .member = WANTS_##member ? &(name) : NULL,

@@ -75,3 +75,9 @@ size_t pith_walk_pop_row(struct axis_walk *w)
     w->count /= n;
     return n;
 }
+
+bool pith_rows_follow(const struct axis_walk *kept, const struct axis_walk *reduced, size_t row)
+{
+    return row > 1 && reduced->count == 1 &&
+           (kept->rank == 0 || (kept->rank == 1 && kept->step[0] == row));
+}

@@ -31,6 +31,10 @@ static inline size_t axis_offset(const struct axis_walk *w, size_t index)
     return w->rank == 1 ? index * w->step[0] : pith_axes_offset(w, index);
 }
 
+/* Whether the reduced elements are rows of `row` that lie behind one another; the contiguous axes
+ * have been taken off. */
+bool pith_rows_follow(const struct axis_walk *kept, const struct axis_walk *reduced, size_t row);
+
 /* Takes the contiguous axis off a walk and returns its length; 1 when it has none. */
 size_t pith_walk_pop_row(struct axis_walk *w);
 

@@ -66,11 +66,9 @@ static void norm_range(void *arg, size_t begin, size_t end)
 static void layer_range(void *arg, size_t begin, size_t end)
 {
     const struct norm_job *j = arg;
-    for (size_t group = begin; group < end; group++) {
-        struct norm_row row = {j->x + group * j->n, j->y + group * j->n, j->scale, j->bias,
-                               j->epsilon,          j->about_zero};
-        j->row->layer_norm(&row, j->n);
-    }
+    const struct norm_rows norm = {j->x + begin * j->n, j->y + begin * j->n, j->scale, j->bias,
+                                   j->epsilon,          j->about_zero};
+    j->row->layer_norm(&norm, end - begin, j->n);
 }
 
 static enum pith_status shape_group_norm(const struct op_args *args)

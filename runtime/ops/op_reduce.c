@@ -48,6 +48,8 @@ struct reduce_job {
     size_t inner;           /* contiguous kept elements; 1 when the inner run is reduced */
     size_t columns, blocks; /* blocks of `columns` in inner */
     binary_row_fn *join;    /* of rows for Max and Min; NULL: columns in double */
+    extreme_rows_f32_fn *extreme_rows;
+    bool follow; /* rows that lie behind one another, for Max and Min */
 };
 
 /* ---- f32 --------------------------------------------------------------------------------- */
@@ -77,33 +79,24 @@ static double first_value(int32_t kind)
     return kind == REDUCE_MAX ? -inf : kind == REDUCE_MIN ? inf : kind == REDUCE_PROD ? 1.0 : 0.0;
 }
 
-/* The largest element or, of `turn` -1, minus the smallest; a NaN stays one, as above. Side by
- * side, for vectors. */
-static float extreme(const float *x, size_t n, float turn)
+/* The largest element or, of `turn` -1, minus the smallest; a NaN stays one, as above. */
+static float extreme(const struct reduce_job *j, const float *x, size_t n, float turn)
 {
-    float lane[COLUMNS], best = turn * x[0];
-    for (size_t k = 0; k < COLUMNS; k++)
-        lane[k] = best;
-    size_t i = 0;
-    for (; i + COLUMNS <= n; i += COLUMNS)
-        for (size_t k = 0; k < COLUMNS; k++)
-            lane[k] = larger_f32(turn * x[i + k], lane[k]);
-    for (; i < n; i++)
-        best = larger_f32(turn * x[i], best);
-    for (size_t k = 0; k < COLUMNS; k++)
-        best = larger_f32(lane[k], best);
-    return best;
+    float y;
+    j->extreme_rows(x, turn, &y, 1, n);
+    return y;
 }
 
 /* acc joined by a row of n elements; `minus` is what LogSumExp subtracts. In double where
  * elements are f32: K products or sums then lose no more than one rounding for K < 2^29. */
-static double join_row(int32_t kind, double acc, const float *x, size_t n, float minus)
+static double join_row(const struct reduce_job *j, int32_t kind, double acc, const float *x,
+                       size_t n, float minus)
 {
     switch ((enum reduce_kind)kind) {
     case REDUCE_MAX:
-        return larger(acc, (double)extreme(x, n, 1.0f));
+        return larger(acc, (double)extreme(j, x, n, 1.0f));
     case REDUCE_MIN:
-        return smaller(acc, (double)-extreme(x, n, -1.0f));
+        return smaller(acc, (double)-extreme(j, x, n, -1.0f));
     case REDUCE_PROD:
         for (size_t i = 0; i < n; i++)
             acc *= (double)x[i];
@@ -174,7 +167,7 @@ static void join_all(const struct reduce_job *j, int32_t kind, const float *x, s
     for (size_t r = 0; r < j->reduced.count; r++) {
         const float *row = x + axis_offset(&j->reduced, r);
         if (j->row > 1)
-            acc[0] = join_row(kind, acc[0], row, j->row, minus[0]);
+            acc[0] = join_row(j, kind, acc[0], row, j->row, minus[0]);
         else
             join_columns(kind, acc, row, width, minus);
     }
@@ -248,6 +241,14 @@ REDUCE_INTEGER(int64_t, uint64_t)
 static void reduce_range(void *arg, size_t begin, size_t end)
 {
     const struct reduce_job *j = arg;
+    if (j->follow) {
+        const float turn = j->kind == REDUCE_MAX ? 1.0f : -1.0f;
+        float *y = (float *)j->y + begin;
+        j->extreme_rows((const float *)j->x + begin * j->row, turn, y, end - begin, j->row);
+        for (size_t i = 0; i < end - begin; i++)
+            y[i] *= turn;
+        return;
+    }
     for (size_t item = begin; item < end; item++) {
         size_t outer = item / j->blocks, first = item % j->blocks * j->columns;
         size_t width = j->inner - first < j->columns ? j->inner - first : j->columns;
@@ -270,10 +271,13 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
     pith_reduced_walks(args, ATTR_REDUCE_KIND_AXES, &job.kept, &job.reduced);
     job.row = pith_walk_pop_row(&job.reduced);
     job.inner = pith_walk_pop_row(&job.kept);
-    const struct elementwise_rows *rows = pith_row_kernels(env->kernels)->elementwise;
+    const struct row_kernels *row = pith_row_kernels(env->kernels);
+    const struct elementwise_rows *rows = row->elementwise;
+    const bool extreme = job.type == PITH_F32 && (job.kind == REDUCE_MAX || job.kind == REDUCE_MIN);
     job.columns = COLUMNS;
-    if (rows && job.type == PITH_F32 && job.row == 1 &&
-        (job.kind == REDUCE_MAX || job.kind == REDUCE_MIN)) {
+    job.extreme_rows = row->extreme_rows;
+    job.follow = extreme && pith_rows_follow(&job.kept, &job.reduced, job.row);
+    if (rows && extreme && job.row == 1) {
         job.join = rows->binary[job.kind == REDUCE_MAX ? BINARY_MAX : BINARY_MIN];
         job.columns = WIDE_COLUMNS;
     }

@@ -9,6 +9,7 @@
  * ONNX ReduceMean-18. Apart from op_reduce.c because global means end most image networks: it
  * has one loop and no switch, and the sum of a row is in pieces of f32 (sum_f32.h), not in
  * double. */
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/reduced_axes.h"
@@ -35,6 +36,7 @@ struct reduce_job {
     size_t inner;  /* contiguous kept elements; 1 when the inner run is reduced */
     size_t blocks; /* of COLUMNS in inner */
     double divisor;
+    sum_rows_f32_fn *sum_rows; /* of rows that follow each other; NULL: they do not */
 };
 
 /* Outputs that lie side by side, a number of them that the compiler knows. */
@@ -57,6 +59,12 @@ static inline __attribute__((always_inline)) void means(const struct reduce_job 
 static void reduce_range(void *arg, size_t begin, size_t end)
 {
     const struct reduce_job *j = arg;
+    if (j->sum_rows) {
+        j->sum_rows(j->x + begin * j->row, j->y + begin, end - begin, j->row);
+        for (size_t i = begin; i < end; i++)
+            j->y[i] = (float)((double)j->y[i] / j->divisor);
+        return;
+    }
     for (size_t item = begin; item < end; item++) {
         size_t outer = item / j->blocks, first = item % j->blocks * COLUMNS;
         size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
@@ -64,6 +72,10 @@ static void reduce_range(void *arg, size_t begin, size_t end)
         float *y = j->y + outer * j->inner + first;
         if (width == COLUMNS) {
             means(j, x, y, COLUMNS);
+        } else if (first > 0) { /* with some of the block before */
+            float all[COLUMNS];
+            means(j, x - (COLUMNS - width), all, COLUMNS);
+            memcpy(y, all + (COLUMNS - width), width * sizeof *y);
         } else if (width >= COLUMNS / 2) { /* the two halves may overlap, and so below */
             means(j, x, y, COLUMNS / 2);
             means(j, x + width - COLUMNS / 2, y + width - COLUMNS / 2, COLUMNS / 2);
@@ -85,6 +97,8 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
     job.divisor = (double)job.reduced.count;
     job.row = pith_walk_pop_row(&job.reduced);
     job.inner = pith_walk_pop_row(&job.kept);
+    if (pith_rows_follow(&job.kept, &job.reduced, job.row))
+        job.sum_rows = pith_row_kernels(env->kernels)->sum_rows;
     job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
     size_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
     pith_op_range(env, job.kept.count * job.blocks, job.reduced.count * job.row * width,

@@ -15,6 +15,7 @@
 #include "kernels/ref/integer_element.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
+#include "kernels/ref/sum_f32.h"
 #include "pith_runtime.h"
 
 enum { LONGEST = 300 };
@@ -259,8 +260,8 @@ static void test_layer_norm(void **state)
             scale[i] = (float)(random_u64(&seed) % 64) / 32.0f;
             bias[i] = (float)(random_u64(&seed) % 64) / 32.0f - 1.0f;
         }
-        struct norm_row row = {x, want, scale, n % 3 ? bias : NULL, 1e-5f, n % 5 == 0};
-        ref.row.layer_norm(&row, n);
+        struct norm_rows row = {x, want, scale, n % 3 ? bias : NULL, 1e-5f, n % 5 == 0};
+        ref.row.layer_norm(&row, 1, n);
         double mean = 0, square = 0;
         for (size_t i = 0; i < n && !row.about_zero; i++)
             mean += (double)x[i] / (double)n;
@@ -273,10 +274,50 @@ static void test_layer_norm(void **state)
         row.y = y;
         for (size_t level = 0; level < N_LEVELS; level++)
             if (level_table(level, &k)) {
-                k.row.layer_norm(&row, n);
+                k.row.layer_norm(&row, 1, n);
                 same_bits(want, y, n, "layer norm");
             }
     }
+}
+
+/* Rows together are what each is alone, at every level and in place. */
+static void test_rows_together(void **state)
+{
+    struct pith_kernels ref, k;
+    uint64_t seed = 9;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t n = 1; n < 70; n++)
+        for (size_t rows = 1; rows < 40; rows += 6) {
+            struct guarded in = guard_new(rows * n * sizeof(float), 1);
+            float *x = in.data, scale[70], bias[70], want[3][70 * 40], y[70 * 40];
+            fill(x, rows * n, &seed), fill(scale, n, &seed), fill(bias, n, &seed);
+            struct norm_rows norm = {x, want[0], scale, n % 3 ? bias : NULL, 1e-5f, n % 5 == 0};
+            for (size_t r = 0; r < rows; r++, norm.x += n, norm.y += n) {
+                ref.row.layer_norm(&norm, 1, n);
+                want[1][r] = pith_sum_f32(norm.x, n);
+                want[2][r] = -norm.x[0];
+                for (size_t i = 1; i < n; i++)
+                    want[2][r] = larger_f32(-norm.x[i], want[2][r]);
+            }
+            norm.x = x;
+            for (size_t level = 0; level <= N_LEVELS; level++)
+                if (level == N_LEVELS || level_table(level, &k)) {
+                    const struct row_kernels *row = level == N_LEVELS ? &ref.row : &k.row;
+                    row->sum_rows(x, y, rows, n);
+                    same_bits(want[1], y, rows, "sums of rows");
+                    row->extreme_rows(x, -1.0f, y, rows, n);
+                    same_bits(want[2], y, rows, "extremes of rows");
+                    norm.x = x, norm.y = y;
+                    row->layer_norm(&norm, rows, n);
+                    same_bits(want[0], y, rows * n, "layer norm of rows");
+                    memcpy(y, x, rows * n * sizeof *y);
+                    norm.x = y;
+                    row->layer_norm(&norm, rows, n);
+                    same_bits(want[0], y, rows * n, "layer norm in place");
+                }
+            guard_free(&in);
+        }
 }
 
 static void test_softmax_columns(void **state)
@@ -371,10 +412,15 @@ static void test_pack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_where),       cmocka_unit_test(test_softmax_columns),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_elementwise),
+        cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_rows_together),
+        cmocka_unit_test(test_where),
+        cmocka_unit_test(test_softmax_columns),
         cmocka_unit_test(test_pack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

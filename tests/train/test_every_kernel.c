@@ -80,6 +80,8 @@ static const struct {
     {"row", "exp", trial_exp},
     {"row", "softmax", trial_softmax},
     {"row", "layer_norm", trial_layer_norm},
+    {"row", "sum_rows", trial_sum_rows},
+    {"row", "extreme_rows", trial_extreme_rows},
     {"row", "softmax_columns", trial_softmax_columns},
     {"row", "where", trial_where},
     {"row", "elementwise", trial_elementwise},

@@ -80,11 +80,27 @@ static void trial_exp(struct trial *t)
 
 static void trial_layer_norm(struct trial *t)
 {
-    uint32_t n = size(t, 1, 300, NETWORK_ROW);
-    float *y = take(t, n * sizeof *y);
-    struct norm_row row = {reals(t, n), y, reals(t, n), reals(t, n), 1e-5f, false};
-    CALL(t, n, row_of_features(t).layer_norm(&row, n));
-    leaves_bytes(t, y, n * sizeof *y);
+    uint32_t n = size(t, 1, 300, NETWORK_ROW), rows = size(t, 1, 20, 16);
+    float *y = take(t, (size_t)rows * n * sizeof *y);
+    struct norm_rows norm = {reals(t, (size_t)rows * n), y, reals(t, n), reals(t, n), 1e-5f, false};
+    CALL(t, (double)rows * n, row_of_features(t).layer_norm(&norm, rows, n));
+    leaves_bytes(t, y, (size_t)rows * n * sizeof *y);
+}
+
+static void trial_sum_rows(struct trial *t)
+{
+    uint32_t n = size(t, 1, 300, 49), rows = size(t, 1, 40, 160);
+    float *x = reals(t, (size_t)rows * n), *y = take(t, rows * sizeof *y);
+    CALL(t, (double)rows * n, row_of_features(t).sum_rows(x, y, rows, n));
+    leaves_bytes(t, y, rows * sizeof *y);
+}
+
+static void trial_extreme_rows(struct trial *t)
+{
+    uint32_t n = size(t, 1, 300, 49), rows = size(t, 1, 40, 160);
+    float *x = reals(t, (size_t)rows * n), *y = take(t, rows * sizeof *y);
+    CALL(t, (double)rows * n, row_of_features(t).extreme_rows(x, -1.0f, y, rows, n));
+    leaves_bytes(t, y, rows * sizeof *y);
 }
 
 static void trial_softmax_columns(struct trial *t)

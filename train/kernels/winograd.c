@@ -19,7 +19,7 @@
 #include "pith_host.h"
 #include "pith_train.h"
 #include "train_kernels.h"
-#include "transpose_quads.h"
+#include "kernels/ref/transpose_quads.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/in_parallel.h"
 #include "train/state/ranks.h"
 #include "tape_state.h"
-#include "train/kernels/transpose_quads.h"
+#include "kernels/ref/transpose_quads.h"
 
 #include <string.h>
 

@@ -8,8 +8,10 @@
  * be the same. What is left of a row is copied out and back and runs as one block more. */
 #include "kernels/ref/activation_f32.h"
 #include "kernels/kernel_row.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/math_f32.h"
 #include "kernels/ref/sum_f32.h"
+#include "kernels/ref/transpose_quads.h"
 
 /* One AVX-512 register, two of AVX2, four of SSE or NEON: the same blocks everywhere, hence the
  * same bits. */
@@ -189,14 +191,53 @@ static float sum_of_squares(const float *x, float minus, size_t n)
 #ifndef __OPTIMIZE_SIZE__
 #define SHORT_ROW 64u
 
-/* LANES rows of few elements side by side, in the order of one row: lanes k and k + LANES, then the
- * tree of fold_sum. One row alone fills few lanes and waits for its maximum and its sum. */
-static void softmax_short_rows(const float *x, float *y, size_t n)
+/* LANES rows of few elements side by side: one row alone fills few lanes and waits for its maximum
+ * and its sum. */
+typedef float short_rows[SHORT_ROW][LANES];
+
+/* Four elements of four rows at a time; the last ones together with some before. */
+static __attribute__((noinline)) void turn_in(const float *x, size_t n, short_rows v)
 {
-    float v[SHORT_ROW][LANES], sum[LANES][LANES] = {{0}}, max[LANES];
-    for (size_t c = 0; c < LANES; c++)
+    for (size_t c = 0; c < LANES && n < 4; c++)
         for (size_t r = 0; r < n; r++)
             v[r][c] = x[c * n + r];
+    for (size_t c = 0; c < LANES && n >= 4; c += 4)
+        for (size_t r = 0; r < n; r += 4) {
+            const size_t at = r + 4 <= n ? r : n - 4;
+            transpose_quad(x + c * n + at, (int64_t)n, &v[at][c], LANES);
+        }
+}
+
+static __attribute__((noinline)) void turn_back(short_rows v, size_t n, float *y)
+{
+    for (size_t c = 0; c < LANES && n < 4; c++)
+        for (size_t r = 0; r < n; r++)
+            y[c * n + r] = v[r][c];
+    for (size_t c = 0; c < LANES && n >= 4; c += 4)
+        for (size_t r = 0; r < n; r += 4) {
+            const size_t at = r + 4 <= n ? r : n - 4;
+            transpose_quad(&v[at][c], LANES, y + c * n + at, (int64_t)n);
+        }
+}
+
+/* In the order of one row: lanes k and k + LANES, then the tree of fold_sum. */
+static void sum_short_rows(const short_rows v, size_t n, float total[LANES])
+{
+    float sum[LANES][LANES] = {{0}};
+    for (size_t r = 0; r < n; r++)
+        for (size_t c = 0; c < LANES; c++)
+            sum[r % LANES][c] += v[r][c];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            for (size_t c = 0; c < LANES; c++)
+                sum[k][c] += sum[k + half][c];
+    memcpy(total, sum[0], sizeof sum[0]);
+}
+
+static void softmax_short_rows(const float *x, float *y, size_t n)
+{
+    float v[SHORT_ROW][LANES], sum[LANES], max[LANES];
+    turn_in(x, n, v);
     memcpy(max, v[0], sizeof max);
     for (size_t r = 1; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
@@ -205,19 +246,36 @@ static void softmax_short_rows(const float *x, float *y, size_t n)
         for (size_t c = 0; c < LANES; c++)
             v[r][c] -= max[c];
     exp_blocks(v[0], 0.0f, v[0], n);
+    sum_short_rows(v, n, sum);
     for (size_t r = 0; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
-            sum[r % LANES][c] += v[r][c];
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t k = 0; k < half; k++)
-            for (size_t c = 0; c < LANES; c++)
-                sum[k][c] += sum[k + half][c];
-    for (size_t r = 0; r < n; r++)
-        for (size_t c = 0; c < LANES; c++)
-            v[r][c] /= sum[0][c];
+            v[r][c] /= sum[c];
+    turn_back(v, n, y);
+}
+
+static void norm_short_rows(const struct norm_rows *norm, const float *x, float *y, size_t n)
+{
+    float v[SHORT_ROW][LANES], squares[SHORT_ROW][LANES], sum[LANES], factor[LANES];
+    turn_in(x, n, v);
+    sum_short_rows(v, n, sum);
     for (size_t c = 0; c < LANES; c++)
-        for (size_t r = 0; r < n; r++)
-            y[c * n + r] = v[r][c];
+        sum[c] = norm->about_zero ? 0.0f : (float)((double)sum[c] / (double)n);
+    for (size_t r = 0; r < n; r++)
+        for (size_t c = 0; c < LANES; c++) {
+            v[r][c] -= sum[c];
+            squares[r][c] = v[r][c] * v[r][c];
+        }
+    sum_short_rows(squares, n, sum);
+    for (size_t c = 0; c < LANES; c++)
+        factor[c] = 1.0f / SQRT_F32((float)((double)sum[c] / (double)n) + norm->epsilon);
+    for (size_t r = 0; r < n; r++) {
+        const float scale = norm->scale[r], bias = norm->bias ? norm->bias[r] : 0.0f;
+        for (size_t c = 0; c < LANES; c++)
+            v[r][c] = v[r][c] * (factor[c] * scale);
+        for (size_t c = 0; norm->bias && c < LANES; c++)
+            v[r][c] += bias;
+    }
+    turn_back(v, n, y);
 }
 
 #endif
@@ -279,16 +337,16 @@ void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, 
 
 #define PIECE 256u /* of long sums, as in sum_f32.c */
 
-void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
+static void norm_row(const struct norm_rows *norm, const float *x, float *y, size_t n)
 {
-    const float *x = row->x, *scale = row->scale, *bias = row->bias;
+    const float *scale = norm->scale, *bias = norm->bias;
     double sum = 0, square = 0;
-    for (size_t at = 0; at < n && !row->about_zero; at += PIECE)
+    for (size_t at = 0; at < n && !norm->about_zero; at += PIECE)
         sum += (double)sum_of(x + at, n - at < PIECE ? n - at : PIECE);
     const float mean = (float)(sum / (double)n);
     for (size_t at = 0; at < n; at += PIECE)
         square += (double)sum_of_squares(x + at, mean, n - at < PIECE ? n - at : PIECE);
-    const float factor = 1.0f / SQRT_F32((float)(square / (double)n) + row->epsilon);
+    const float factor = 1.0f / SQRT_F32((float)(square / (double)n) + norm->epsilon);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         float v[LANES];
@@ -296,10 +354,73 @@ void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
             v[k] = (x[i + k] - mean) * (factor * scale[i + k]);
         for (size_t k = 0; bias && k < LANES; k++)
             v[k] += bias[i + k];
-        memcpy(row->y + i, v, sizeof v);
+        memcpy(y + i, v, sizeof v);
     }
-    for (; i < n; i++)
-        row->y[i] = (x[i] - mean) * (factor * scale[i]) + (bias ? bias[i] : 0.0f);
+    for (; i < n; i++) {
+        const float v = (x[i] - mean) * (factor * scale[i]);
+        y[i] = bias ? v + bias[i] : v;
+    }
+}
+
+void ROW(pith_layer_norm_rows_f32)(const struct norm_rows *norm, size_t rows, size_t n)
+{
+    const float *x = norm->x;
+    float *y = norm->y;
+#ifdef SHORT_ROW
+    for (; n <= SHORT_ROW && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES * n)
+        norm_short_rows(norm, x, y, n);
+#endif
+    for (; rows > 0; rows--, x += n, y += n)
+        norm_row(norm, x, y, n);
+}
+
+void ROW(pith_sum_rows_f32)(const float *x, float *y, size_t rows, size_t n)
+{
+#ifdef SHORT_ROW
+    for (; n <= SHORT_ROW && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES) {
+        float v[SHORT_ROW][LANES];
+        turn_in(x, n, v);
+        sum_short_rows(v, n, y);
+    }
+#endif
+    for (; rows > 0; rows--, x += n, y++)
+        *y = sum_of(x, n);
+}
+
+/* The largest of `lane` and turn * v, side by side. */
+static inline void join_lanes(float lane[LANES], const float *v, float turn)
+{
+    for (size_t k = 0; k < LANES; k++)
+        lane[k] = larger_f32(turn * v[k], lane[k]);
+}
+
+void ROW(pith_extreme_rows_f32)(const float *x, float turn, float *y, size_t rows, size_t n)
+{
+#ifdef SHORT_ROW
+    for (; n <= SHORT_ROW && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES) {
+        float v[SHORT_ROW][LANES], lane[LANES];
+        turn_in(x, n, v);
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] = turn * v[0][k];
+        for (size_t r = 1; r < n; r++)
+            join_lanes(lane, v[r], turn);
+        memcpy(y, lane, sizeof lane);
+    }
+#endif
+    for (; rows > 0; rows--, x += n, y++) {
+        float lane[LANES], best = turn * x[0];
+        size_t i = 0;
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] = best;
+        for (; i + LANES <= n; i += LANES)
+            join_lanes(lane, x + i, turn);
+        for (; i < n; i++)
+            best = larger_f32(turn * x[i], best);
+        for (size_t half = LANES / 2; half > 0; half /= 2)
+            for (size_t k = 0; k < half; k++)
+                lane[k] = larger_f32(lane[k + half], lane[k]);
+        *y = larger_f32(lane[0], best);
+    }
 }
 
 /* A step of 0 reads the same 16 elements again. */
