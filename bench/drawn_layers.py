@@ -173,7 +173,7 @@ def drawn_dynamic(w):
     w.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], ["q", "qs", "qz"]))
     weights = w.constant(w.rng.integers(-127, 128, shape), np.int8)
     pads = {} if product else {"pads": [tap // 2] * 4}
-    y = w.op("MatMulInteger" if product else "ConvInteger", "q", weights, "qz", **pads)
+    y = w.op("MatMulInteger" if product else "ConvInteger", "q", weights, "qz", w.constant(0, np.int8), **pads)
     return w.op("Mul", w.op("Cast", y, to=TensorProto.FLOAT), w.op("Mul", "qs", w.constant(.01)))
 
 

@@ -558,7 +558,8 @@ const char *pith_onnx_shape_text(const struct onnx_value *v, char text[96]);
 /* The lowerings, by family. */
 onnx_lower_fn pith_lower_if, pith_lower_loop, pith_lower_scan;
 onnx_lower_fn pith_lower_plain;
-onnx_lower_fn pith_lower_conv, pith_lower_pool, pith_lower_batch_norm, pith_lower_lrn;
+onnx_lower_fn pith_lower_conv, pith_lower_conv_integer, pith_lower_matmul_integer;
+onnx_lower_fn pith_lower_pool, pith_lower_batch_norm, pith_lower_lrn;
 onnx_lower_fn pith_lower_global_lp_pool;
 onnx_lower_fn pith_lower_qlinear_unary, pith_lower_qlinear_softmax, pith_lower_qlinear_binary,
     pith_lower_qlinear_concat, pith_lower_qgemm; /* onnx_qlinear.c */

@@ -14,7 +14,10 @@ enum pith_status pith_onnx_layer_in_integers(struct onnx_lower *l);
 /* Input i is a scale: where it is constant, finite and not negative; a divisor is not 0 either. */
 enum pith_status pith_onnx_check_scale(struct onnx_lower *l, uint32_t i, bool divisor);
 
-/* *zero: input i is a constant of 8 bits, all 0, which the operators take as the default. */
-enum pith_status pith_onnx_all_zero(struct onnx_lower *l, uint32_t i, bool *zero);
+/* Where *w and its zero point are constants and all their distances fit i8, *w becomes those and
+ * *zero ONNX_VALUE_NONE: kernels take weights around 0. rows: outputs are the first axis of *w,
+ * else the last. */
+enum pith_status pith_onnx_center_weight(struct onnx_lower *l, bool rows, uint32_t *w,
+                                         uint32_t *zero);
 
 #endif

@@ -173,11 +173,9 @@ enum pith_status pith_lower_qgemm(struct onnx_lower *l)
         return status;
     uint32_t in[4] = {operand(&s, G_A, "transA"), operand(&s, G_B, "transB"), l->in[G_A_ZERO],
                       l->in[G_B_ZERO]};
-    bool around_zero;
-    status = pith_onnx_all_zero(l, G_B_ZERO, &around_zero);
-    if (status)
-        return status;
-    uint32_t acc = pith_step(&s, PITH_OP_MATMUL_INTEGER, around_zero ? 3 : 4, in, 0, NULL);
+    if (!s.status)
+        s.status = pith_onnx_center_weight(l, false, &in[1], &in[3]);
+    uint32_t acc = pith_step(&s, PITH_OP_MATMUL_INTEGER, 4, in, 0, NULL);
     if (pith_onnx_has_input(l, G_C))
         acc = pith_step_two(&s, PITH_OP_ADD, acc, l->in[G_C]);
     const uint32_t sums[3] = {acc, factor_of(&s), whole ? l->in[G_Y_ZERO] : ONNX_VALUE_NONE};

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "onnx/graph/onnx.h"
+#include "onnx/graph/onnx_step.h"
 
 /* Inputs of QLinearConv; QLinearMatMul has the first eight. */
 enum { Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS };
@@ -126,20 +127,70 @@ static enum pith_status requantize(struct onnx_lower *l, uint32_t acc, int64_t a
     return status ? status : pith_onnx_finish(&sub);
 }
 
-enum pith_status pith_onnx_all_zero(struct onnx_lower *l, uint32_t i, bool *zero)
+/* A constant of bytes, loaded. */
+static bool is_bytes(struct onnx_steps *s, uint32_t v)
 {
-    const struct onnx_value *v = &l->im->values[l->in[i]];
-    *zero = false;
-    if (!v->constant || v->empty || pith_type_bytes(v->type) != 1)
+    const struct onnx_value *value = &s->l->im->values[v];
+    if (s->status || !value->constant || value->empty || pith_type_bytes(value->type) != 1)
+        return false;
+    s->status = pith_onnx_load(s->l->im, v);
+    return !s->status;
+}
+
+/* Byte i of v; i8 or u8. */
+static int32_t byte_at(const struct onnx_value *v, size_t i)
+{
+    const uint8_t byte = ((const uint8_t *)v->data)[i];
+    return v->type == PITH_I8 ? (int8_t)byte : byte;
+}
+
+/* The zero point of element i of w, whose outputs are its first axis or the last. */
+static int32_t zero_of(const struct onnx_value *w, const struct onnx_value *zero, bool rows,
+                       size_t i)
+{
+    const size_t n = shape_elems(&zero->shape);
+    return byte_at(zero, n == 1 ? 0 : rows ? i / (shape_elems(&w->shape) / n) : i % n);
+}
+
+enum pith_status pith_onnx_center_weight(struct onnx_lower *l, bool rows, uint32_t *w,
+                                         uint32_t *zero)
+{
+    struct onnx_steps s = {l, PITH_OK};
+    if (*zero == ONNX_VALUE_NONE || !is_bytes(&s, *w) || !is_bytes(&s, *zero))
+        return s.status;
+    const struct onnx_value weight = l->im->values[*w], z = l->im->values[*zero];
+    const size_t count = shape_elems(&weight.shape), n = shape_elems(&z.shape);
+    const uint32_t rank = weight.shape.rank;
+    bool fits = rank > 0 && weight.type == z.type && z.shape.rank <= 1 &&
+                (n == 1 || n == weight.shape.dim[rows ? 0 : rank - 1]);
+    bool same = weight.type == PITH_I8;
+    for (size_t i = 0; fits && i < count; i++) {
+        const int32_t at = zero_of(&weight, &z, rows, i), distance = byte_at(&weight, i) - at;
+        fits = distance >= INT8_MIN && distance <= INT8_MAX;
+        same &= at == 0;
+    }
+    if (!fits)
         return PITH_OK;
-    enum pith_status status = pith_onnx_load(l->im, l->in[i]);
-    if (status)
-        return status;
-    v = &l->im->values[l->in[i]];
-    *zero = true;
-    for (size_t k = 0; k < shape_elems(&v->shape); k++)
-        *zero = *zero && ((const uint8_t *)v->data)[k] == 0;
-    return PITH_OK;
+    void *data;
+    const uint32_t centered =
+        same ? *w : pith_step_constant(&s, PITH_I8, rank, weight.shape.dim, &data);
+    for (size_t i = 0; !s.status && !same && i < count; i++)
+        ((int8_t *)data)[i] = (int8_t)(byte_at(&weight, i) - zero_of(&weight, &z, rows, i));
+    *w = centered;
+    *zero = ONNX_VALUE_NONE;
+    return s.status;
+}
+
+enum pith_status pith_lower_conv_integer(struct onnx_lower *l)
+{
+    enum pith_status status = pith_lower_conv(l);
+    return status || l->n_in < 4 ? status : pith_onnx_center_weight(l, true, &l->in[1], &l->in[3]);
+}
+
+enum pith_status pith_lower_matmul_integer(struct onnx_lower *l)
+{
+    enum pith_status status = pith_onnx_single_output(l);
+    return status || l->n_in < 4 ? status : pith_onnx_center_weight(l, false, &l->in[1], &l->in[3]);
 }
 
 static enum pith_status check_qlinear(struct onnx_lower *l)
@@ -161,18 +212,12 @@ enum pith_status pith_lower_qlinear_conv(struct onnx_lower *l)
         status = pith_onnx_open_step(l, PITH_OP_CONV_INTEGER, false, &sub, &acc);
     if (status)
         return status;
-    uint32_t in[5] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], ONNX_VALUE_NONE, ONNX_VALUE_NONE};
-    bool around_zero;
-    status = pith_onnx_all_zero(l, Q_W_ZERO, &around_zero);
-    if (status)
-        return status;
-    if (!around_zero)
-        in[3] = l->in[Q_W_ZERO];
+    uint32_t in[5] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO], ONNX_VALUE_NONE};
     if (pith_onnx_has_input(l, Q_BIAS))
         in[4] = l->in[Q_BIAS];
     sub.in = in;
     sub.n_in = 5;
-    status = pith_lower_conv(&sub);
+    status = pith_lower_conv_integer(&sub);
     if (!status)
         status = pith_onnx_finish(&sub);
     l->done = true;
@@ -195,10 +240,9 @@ enum pith_status pith_lower_qlinear_matmul(struct onnx_lower *l)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
                                    "both operands have a scale a row or column");
     uint32_t in[4] = {l->in[Q_X], l->in[Q_W], l->in[Q_X_ZERO], l->in[Q_W_ZERO]};
-    bool around_zero;
-    status = pith_onnx_all_zero(l, Q_W_ZERO, &around_zero);
+    status = pith_onnx_center_weight(l, false, &in[1], &in[3]);
     sub.in = in;
-    sub.n_in = around_zero ? 3 : 4;
+    sub.n_in = 4;
     if (!status)
         status = pith_onnx_finish(&sub);
     if (status)

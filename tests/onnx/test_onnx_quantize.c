@@ -186,6 +186,45 @@ static void test_domain_of_onnxruntime(void **state)
     }
 }
 
+/* Constant weights lose a zero point that is constant, too, where what is left fits i8. */
+static void test_weights_around_zero(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t type; /* of ONNX: u8, i8 */
+        uint8_t zero[2];
+        bool kept;
+        int8_t left[4];
+    } cases[] = {{2, {100, 101}, false, {-100, -98, 100, 102}},
+                 {3, {0, 0}, false, {0, 3, -56, -53}},
+                 {3, {1, 255}, false, {-1, 4, -57, -52}},
+                 {2, {0, 50}, true, {0}},
+                 {3, {100, 0}, true, {0}}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const bool conv = i % 2;
+        const uint8_t w[4] = {0, conv ? 200 : 3, conv ? 3 : 200, 203};
+        const int64_t n = 2, dims[3] = {2, 2, 1};
+        struct proto g = {0};
+        build_input(&g, "x", conv ? 3 : 2, 1, 2, 5);
+        proto_message(&g, GRAPH_INITIALIZER,
+                      build_tensor("w", cases[i / 2].type, dims, conv ? 3 : 2, w, 4));
+        proto_message(&g, GRAPH_INITIALIZER,
+                      build_tensor("z", cases[i / 2].type, &n, 1, cases[i / 2].zero, 2));
+        add(&g, "DynamicQuantizeLinear", "x -> q s z0");
+        add(&g, conv ? "ConvInteger" : "MatMulInteger", "q w z0 z -> y");
+        struct pith_model *m = import_of(g);
+        const struct pith_node *node = &m->nodes[m->n_nodes - 1];
+        const struct pith_value *weight = &m->values[node->in[1]];
+        assert_int_equal(node->n_in > 3 && node->in[3] != PITH_VALUE_NONE, cases[i / 2].kept);
+        assert_int_equal(weight->type,
+                         cases[i / 2].kept && cases[i / 2].type == 2 ? PITH_U8 : PITH_I8);
+        for (size_t k = 0; !cases[i / 2].kept && k < 4; k++)
+            assert_int_equal(((const int8_t *)weight->constant->data)[k],
+                             cases[i / 2].left[conv ? k % 2 * 2 + k / 2 : k]);
+        pith_model_free(m);
+    }
+}
+
 static void test_scales(void **state)
 {
     (void)state;
@@ -211,13 +250,10 @@ static void test_scales(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_domain_of_onnxruntime),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_constants_fold),
-        cmocka_unit_test(test_selection_is_an_output),
-        cmocka_unit_test(test_infinities),
-        cmocka_unit_test(test_computed_bounds),
-        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_domain_of_onnxruntime),  cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_weights_around_zero),    cmocka_unit_test(test_constants_fold),
+        cmocka_unit_test(test_selection_is_an_output), cmocka_unit_test(test_infinities),
+        cmocka_unit_test(test_computed_bounds),        cmocka_unit_test(test_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
