@@ -121,7 +121,7 @@ uint64_t pith_observed_run_samples(const struct observed_run *run)
 enum pith_status pith_observed_run_sample(struct observed_run *run, uint64_t i,
                                           struct pith_error *err)
 {
-    enum pith_status st = pith_feeder_sample(&run->feeder, i, NULL, err);
+    enum pith_status st = pith_feeder_sample(&run->feeder, i, err);
     for (uint64_t step = 0; step < run->feeder.steps && !st; step++) {
         st = pith_feeder_step(&run->feeder, step, 0, err);
         if (st)

@@ -211,7 +211,7 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
         t->input[s] = malloc(copy_inputs(plan, NULL, false) + 1);
         if (!t->input[s])
             return pith_error_no_memory(t->err);
-        st = pith_feeder_sample(&t->run.feeder, t->sample[s], NULL, t->err);
+        st = pith_feeder_sample(&t->run.feeder, t->sample[s], t->err);
         if (!st)
             st = pith_feeder_step(&t->run.feeder, 0, 0, t->err);
         copy_inputs(plan, t->input[s], false);

@@ -160,7 +160,7 @@ static bool step(void *user, uint64_t done)
 
 static double top1(const struct pith_accuracy *a)
 {
-    return (double)a->correct1 / (double)a->samples;
+    return (double)a->correct1 / (double)a->predictions;
 }
 
 /* Where a result goes; one that misses its goal never gets the requested name: net.pith becomes

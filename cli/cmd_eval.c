@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
 
 static void print_json(const struct pith_accuracy *a)
 {
-    double n = (double)a->samples;
+    double n = (double)a->predictions;
     cli_json_uint("samples", a->samples);
     if (a->regression) {
         cli_json_number("mse", a->mse);
@@ -44,17 +44,25 @@ static void print_json(const struct pith_accuracy *a)
     cli_json_uint("correct5", a->correct5);
     cli_json_uint("nan", a->n_nan);
     cli_json_number("loss", a->loss);
+    if (!a->positions)
+        return;
+    cli_json_number("perplexity", a->perplexity);
+    cli_json_uint("positions", a->predictions);
 }
 
 static void print_text(const struct pith_accuracy *a)
 {
-    if (a->regression)
+    const double n = (double)a->predictions;
+    if (a->regression) {
         printf("mse %.6g  psnr %.2f dB  on %" PRIu64 " samples\n", a->mse, a->psnr, a->samples);
-    else
-        printf("top-1 %.2f%% (%" PRIu64 ")  top-5 %.2f%% (%" PRIu64 ")  loss %.4f  on %" PRIu64
-               " samples\n",
-               100.0 * (double)a->correct1 / (double)a->samples, a->correct1,
-               100.0 * (double)a->correct5 / (double)a->samples, a->correct5, a->loss, a->samples);
+        return;
+    }
+    printf("top-1 %.2f%% (%" PRIu64 ")  top-5 %.2f%% (%" PRIu64 ")  loss %.4f",
+           100.0 * (double)a->correct1 / n, a->correct1, 100.0 * (double)a->correct5 / n,
+           a->correct5, a->loss);
+    if (a->positions)
+        printf("  perplexity %.4f  on %" PRIu64 " positions of", a->perplexity, a->predictions);
+    printf("%s %" PRIu64 " samples\n", a->positions ? "" : "  on", a->samples);
 }
 
 /* Only the pairs that occur: a thousand classes have a million cells. */
@@ -94,6 +102,8 @@ static enum cli_exit count_confusion(struct evaluation *e, const struct pith_wat
     struct pith_tensor t;
     pith_plan_output(pith_engine_plan(e->engine), 0, &t);
     e->n_classes = (uint32_t)(t.bytes / sizeof(float));
+    if (e->accuracy.positions)
+        e->n_classes /= (uint32_t)pith_data_label_count(pith_feed_labels(e->feed));
     e->confusion = calloc((size_t)e->n_classes * e->n_classes, sizeof *e->confusion);
     if (!e->confusion) {
         cli_error("out of memory for a table of %u classes", e->n_classes);
@@ -130,22 +140,13 @@ static void print(const struct eval_options *o, const struct evaluation *e)
         cli_json_begin();
     (o->common.json ? print_json : print_text)(&e->accuracy);
     if (e->accuracy.n_nan)
-        cli_warn("%" PRIu64 " of %" PRIu64 " samples give NaN in output 0: they count as wrong",
-                 e->accuracy.n_nan, e->accuracy.samples);
+        cli_warn("%" PRIu64 " of %" PRIu64 " %s give NaN in output 0: they count as wrong",
+                 e->accuracy.n_nan, e->accuracy.predictions,
+                 e->accuracy.positions ? "positions" : "samples");
     if (e->confusion)
         print_confusion(e->confusion, e->n_classes, o->common.json);
     if (o->common.json)
         cli_json_end();
-}
-
-static bool has_answers(const struct cli_feed *f)
-{
-    for (uint32_t i = 0; i < f->feed.n_inputs; i++) {
-        const struct pith_data *d = f->input[i].data;
-        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
-            return true;
-    }
-    return false;
 }
 
 static enum cli_exit evaluate(const struct eval_options *o, const struct pith_packed *packed,
@@ -155,7 +156,7 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_pa
     struct pith_error err = {0};
     struct pith_engine_opts opts;
     enum cli_exit rc;
-    if (!has_answers(feed)) {
+    if (!pith_feed_labels(&feed->feed)) {
         const char *why = pith_data_unlabelled(feed->leading);
         cli_error("%s: no labels found%s%s; give --labels FILE", o->feed.data.item[0],
                   *why ? ": " : "", why);
@@ -212,11 +213,20 @@ const struct cli_command cmd_eval = {
     "A label is a class number or a class name that the model stores (pith import --class-names).\n"
     "Folders whose names are neither are numbered in alphabetical order, with a warning. In an "
     ".npz\n"
-    "the array of labels is y, labels, target, class, y_test or a similar name.\n" CLI_STATE_TEXT
-    "\n"
+    "the array of labels is y, labels, target, class, y_test or a similar name.\n"
+    "Where the output is a class for each of S positions, labels may be an array of [samples, S]; "
+    "a\n"
+    "negative label does not count. Then top-1 and the loss are of positions, and perplexity = "
+    "exp(loss).\n"
+    "text:LENGTH[:STEP]:FILE gives windows of LENGTH characters, one every STEP (LENGTH), as "
+    "class\n"
+    "numbers; the labels are the next characters. The model stores class names of one character "
+    "each; \\n\n"
+    "is the newline's.\n" CLI_STATE_TEXT "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
-    "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv",
+    "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv\n"
+    "  pith eval writer.pith -d text:128:play.txt",
     options,
     sizeof(struct eval_options),
     0,

@@ -66,22 +66,16 @@ struct generation {
 
 /* ---- names of tokens ------------------------------------------------------------------------ */
 
-/* The name of a token: a line, in which \n, \t and \\ stand for characters. */
+/* The text of a token. */
 static const char *token_name(const char *names, uint64_t id, char text[64])
 {
     const char *p = names;
-    size_t n = 0;
     for (; p && id > 0; id--) {
         p = strchr(p, '\n');
         p = p ? p + 1 : NULL;
     }
-    for (; p && *p && *p != '\n' && n < 62; p++) {
-        const char next = *p == '\\' ? p[1] : 0;
-        const char *escape = next ? strchr("n\nt\t\\\\r\r", next) : NULL;
-        text[n++] = escape ? escape[1] : *p;
-        p += escape != NULL;
-    }
-    text[n] = 0;
+    const size_t bytes = p ? strcspn(p, "\n") : 0;
+    text[pith_class_name_text(p ? p : "", bytes < 63 ? bytes : 63, text)] = 0;
     return text;
 }
 

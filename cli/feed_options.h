@@ -16,7 +16,7 @@ struct cli_feed_options {
         *misfit; /* receives why data does not fit, with EXIT_NO; NULL: an error is printed */
 };
 
-#define CLI_DATA_HELP "IDX, CIFAR-10, npy, npz, folder, tar, raw:TYPE:N:F, wav:FRAME:HOP:F"
+#define CLI_DATA_HELP "IDX, CIFAR, npy, npz, folder, tar, raw:TYPE:N:F, wav:N:H:F, text:N:F"
 #define CLI_FEED_DATA_OPTIONS(type, member)                                                        \
     {'d', "data", OPTION_LIST, offsetof(type, member.data), "[NAME=]DATA", CLI_DATA_HELP, 0, 0},   \
         {0,           "labels",                                                                    \

@@ -31,7 +31,7 @@ static double drop_of(const struct pith_accuracy *before, const struct pith_accu
 {
     if (before->regression)
         return (before->psnr - after->psnr) / 100;
-    return ((double)before->correct1 - (double)after->correct1) / (double)before->samples;
+    return ((double)before->correct1 - (double)after->correct1) / (double)before->predictions;
 }
 
 static enum pith_status check_data(const struct pith_recipe *r, const struct pith_compress_opts *o,

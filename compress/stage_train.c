@@ -51,7 +51,7 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
     st = pith_evaluate(engine, &feed, NULL, &a, err);
     pith_engine_close(engine);
     if (!st)
-        *enough = fmax((double)a.correct1 / (double)a.samples - s->until_drop, NEARLY_ZERO);
+        *enough = fmax((double)a.correct1 / (double)a.predictions - s->until_drop, NEARLY_ZERO);
     return st;
 }
 

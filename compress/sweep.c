@@ -238,8 +238,8 @@ static void put_accuracy(json_t **line, const struct pith_compress_result *r)
         pith_json_put(line, "psnr", rounded(fmin(a->psnr, PERFECT_DB), 1e6));
         pith_json_put(line, "before", rounded(fmin(b->psnr, PERFECT_DB), 1e6));
     } else {
-        pith_json_put(line, "top1", rounded((double)a->correct1 / (double)a->samples, 1e9));
-        pith_json_put(line, "before", rounded((double)b->correct1 / (double)b->samples, 1e9));
+        pith_json_put(line, "top1", rounded((double)a->correct1 / (double)a->predictions, 1e9));
+        pith_json_put(line, "before", rounded((double)b->correct1 / (double)b->predictions, 1e9));
     }
     pith_json_put(line, "drop", rounded(r->drop, 1e9));
     pith_json_put(line, "met", json_boolean(r->met));

@@ -58,7 +58,12 @@ enum pith_status pith_checksum_data(struct pith_data *data, uint32_t *crc, struc
     bool pictures = pith_data_pictures(data);
     *crc = pith_checksum_number(pith_checksum_number(0, n), pith_data_elems(data));
     for (uint64_t i = 0; i < n; i++) {
-        *crc = pith_checksum_number(*crc, (uint64_t)pith_data_label(data, i));
+        const int64_t *label = pith_data_labels(data, i);
+        const uint64_t n_labels = pith_data_label_count(data);
+        for (uint64_t k = 0; k < n_labels; k++)
+            *crc = pith_checksum_number(*crc, (uint64_t)label[k]);
+        if (n_labels == 0)
+            *crc = pith_checksum_number(*crc, (uint64_t)PITH_NO_LABEL);
         if (pictures)
             *crc = add_text(*crc, last_part(pith_data_sample_name(data, i)));
     }

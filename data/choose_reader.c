@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choose_reader.c - which reader a data set is for: by what its path says (raw:, wav:), that it is
+/* choose_reader.c - which reader a data set is for: by what its path says (raw:, ...), that it is
  * a folder, or what the file begins with. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
@@ -86,6 +86,44 @@ static enum pith_status open_wav(struct data_source *s, const char *path, struct
     return st == PITH_OK ? pith_wav_open(s, frame, hop, err) : st;
 }
 
+/* "text:LENGTH[:STEP]:FILE" */
+static bool parse_text(const char *path, uint64_t *length, uint64_t *step, const char **rest)
+{
+    if (strncmp(path, "text:", 5) != 0 || !parse_count(path + strlen("text:"), length, rest))
+        return false;
+    const char *file;
+    if (parse_count(*rest, step, &file))
+        *rest = file;
+    else
+        *step = *length;
+    return true;
+}
+
+bool pith_text_shape(const char *path, uint32_t *rank, uint32_t *dim)
+{
+    uint64_t length, step;
+    const char *rest;
+    if (!parse_text(path, &length, &step, &rest))
+        return false;
+    *rank = 2;
+    dim[0] = 1;
+    dim[1] = (uint32_t)length;
+    return true;
+}
+
+static enum pith_status open_text(struct data_source *s, const char *path, struct pith_error *err)
+{
+    uint64_t length, step;
+    const char *rest;
+    if (!parse_text(path, &length, &step, &rest))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "'%s' is not text:LENGTH[:STEP]:FILE with LENGTH and STEP in "
+                               "characters",
+                               path);
+    enum pith_status st = load_file(s, rest, err);
+    return st == PITH_OK ? pith_text_open(s, length, step, err) : st;
+}
+
 typedef enum pith_status open_function(struct data_source *s, struct pith_error *err);
 
 /* By content; only CIFAR's records have no mark of their own. NULL: none. */
@@ -138,7 +176,7 @@ static enum pith_status open_file(struct data_source *s, const struct pith_data_
             err, PITH_ERR_CORRUPT,
             "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
             "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
-            "as wav:FRAME:HOP:FILE",
+            "as wav:FRAME:HOP:FILE, text as text:LENGTH:FILE",
             s->file.name);
     bool in_place = open == pith_tar_open || open == pith_one_picture_open;
     if (!in_place || s->file.begun)
@@ -159,6 +197,8 @@ enum pith_status pith_open_reader(struct data_source *s, const struct pith_data_
         return open_raw(s, path, err);
     if (strncmp(path, "wav:", 4) == 0)
         return open_wav(s, path, err);
+    if (strncmp(path, "text:", 5) == 0)
+        return open_text(s, path, err);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return pith_folder_open(s, path, err);
     return open_file(s, o, err);

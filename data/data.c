@@ -722,16 +722,29 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
         }
     }
     if (st == PITH_OK && label)
-        *label = s->labels ? s->labels[n] : PITH_NO_LABEL;
+        *label = pith_data_label(data, i);
     return st;
+}
+
+uint64_t pith_data_label_count(const struct pith_data *data)
+{
+    if (!data || !data->source.labels)
+        return 0;
+    return data->source.label_elems ? data->source.label_elems : 1;
+}
+
+const int64_t *pith_data_labels(const struct pith_data *data, uint64_t i)
+{
+    if (!data || !data->source.labels || i >= pith_data_count(data))
+        return NULL;
+    const uint64_t step = data->source.label_step ? data->source.label_step : 1;
+    return data->source.labels + stored_number(data, i) * step;
 }
 
 int64_t pith_data_label(const struct pith_data *data, uint64_t i)
 {
-    if (!data)
-        return 0;
-    const int64_t *labels = data->source.labels;
-    return labels && i < pith_data_count(data) ? labels[stored_number(data, i)] : PITH_NO_LABEL;
+    const int64_t *label = pith_data_labels(data, i);
+    return label && pith_data_label_count(data) == 1 ? *label : PITH_NO_LABEL;
 }
 
 enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith_type type, void *x,

@@ -33,10 +33,12 @@ static enum pith_status wrong_count(const struct data_source *s, uint64_t n, con
                            s->file.name);
 }
 
-static enum pith_status make_labels(struct data_source *s, struct pith_error *err)
+/* each: labels of a sample. */
+static enum pith_status make_labels(struct data_source *s, uint64_t each, struct pith_error *err)
 {
     free(s->labels);
-    s->labels = malloc((size_t)s->n_samples * sizeof *s->labels);
+    s->labels = malloc((size_t)(s->n_samples * each) * sizeof *s->labels);
+    s->label_elems = s->label_step = each;
     return s->labels ? PITH_OK : pith_error_no_memory(err);
 }
 
@@ -119,14 +121,14 @@ static enum pith_status take_number(struct data_source *s, const struct stored_l
     int64_t v = 0;
     bool whole = pith_stored_i64(l->type, l->big_endian, p, &v);
     s->labels[i] = v;
-    if (whole && v >= 0 && v <= INT32_MAX)
+    if (whole && v >= (l->per_sample > 1 ? INT32_MIN : 0) && v <= INT32_MAX)
         return PITH_OK;
     struct number n = {.whole = whole, .i = v};
     if (!whole)
         n.d = pith_stored_f64(l->type, l->big_endian, p);
     return pith_error_fill(err, PITH_ERR_CORRUPT,
                            "%s: the label of sample %llu is %s, not a class number", name,
-                           (unsigned long long)i, pith_number_text(n, text));
+                           (unsigned long long)(i / l->per_sample), pith_number_text(n, text));
 }
 
 /* The text of item i as UTF-8, without the zeros that fill it up; room: CSV_FIELD_BYTES. */
@@ -168,8 +170,15 @@ static enum pith_status take_text(struct data_source *s, const struct stored_lab
     if (found == 1 || (found == 0 && pith_class_number(text, n, &s->labels[i])))
         return PITH_OK;
     return pith_error_fill(err, s->class_names ? PITH_ERR_CORRUPT : PITH_ERR_UNSUPPORTED,
-                           "%s: the label of sample %llu, '%.80s', %s", name, (unsigned long long)i,
-                           text, pith_class_unknown(s->class_names, found, reason));
+                           "%s: the label of sample %llu, '%.80s', %s", name,
+                           (unsigned long long)(i / l->per_sample), text,
+                           pith_class_unknown(s->class_names, found, reason));
+}
+
+/* Of an output [1, S, V], a class for each position: S. Else 1. */
+static uint64_t output_positions(const struct data_source *s)
+{
+    return s->output_rank == 3 && s->output_dim[2] > 1 ? output_elems(s) / s->output_dim[2] : 1;
 }
 
 static enum pith_status take_stored(struct data_source *s, const struct stored_labels *l,
@@ -179,12 +188,17 @@ static enum pith_status take_stored(struct data_source *s, const struct stored_l
         return wrong_count(s, l->n, name, err);
     if (is_float(l->type) && (l->per_sample != 1 || output_elems(s) < 2))
         return take_targets(s, l, name, err);
-    if (l->per_sample != 1)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: %llu %s a sample, not a class", name,
-                               (unsigned long long)l->per_sample,
-                               l->char_bytes ? "texts" : "integers");
-    enum pith_status st = make_labels(s, err);
-    for (uint64_t i = 0; st == PITH_OK && i < l->n; i++) {
+    const uint64_t positions = output_positions(s);
+    char or_each[64] = "";
+    if (positions > 1)
+        snprintf(or_each, sizeof or_each, " or one for each of the output's %llu positions",
+                 (unsigned long long)positions);
+    if (l->per_sample != 1 && l->per_sample != positions)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: %llu %s a sample, not a class%s",
+                               name, (unsigned long long)l->per_sample,
+                               l->char_bytes ? "texts" : "integers", or_each);
+    enum pith_status st = make_labels(s, l->per_sample, err);
+    for (uint64_t i = 0; st == PITH_OK && i < l->n * l->per_sample; i++) {
         const uint8_t *p = l->p + i * l->item_bytes;
         st = l->char_bytes ? take_text(s, l, i, name, err) : take_number(s, l, i, p, name, err);
     }
@@ -468,7 +482,7 @@ static enum pith_status read_rows(struct csv_job *j, const struct csv_columns *c
 
 static enum pith_status from_rows(struct csv_job *j, const struct csv_columns *columns)
 {
-    enum pith_status st = make_labels(j->s, j->err);
+    enum pith_status st = make_labels(j->s, 1, j->err);
     if (st != PITH_OK)
         return st;
     for (uint64_t i = 0; i < j->s->n_samples; i++)

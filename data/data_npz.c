@@ -353,7 +353,11 @@ bool pith_data_array_shape(const char *path, const char *array, const char *inpu
     struct npy_header h;
     uint8_t head[4096];
     bool found = false;
-    if (!path || !rank || !dim || !is_file(path))
+    if (!path || !rank || !dim)
+        return false;
+    if (pith_text_shape(path, rank, dim))
+        return true;
+    if (!is_file(path))
         return false;
     if (!pith_source_open(path, 0, &f, NULL)) {
         size_t n = f.bytes < sizeof head ? (size_t)f.bytes : sizeof head;

@@ -101,12 +101,17 @@ bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int
     return true;
 }
 
+static const uint8_t *stored_at(const struct data_source *s, uint64_t i)
+{
+    return s->file.mem + s->first + i * (s->hop ? s->hop : s->elems) * pith_type_bytes(s->type);
+}
+
 enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, float *x,
                                      struct pith_error *err)
 {
     (void)err;
     uint32_t each = pith_type_bytes(s->type);
-    const uint8_t *p = s->file.mem + s->first + i * s->elems * each;
+    const uint8_t *p = stored_at(s, i);
     for (uint64_t k = 0; k < s->elems; k++)
         x[k] = (float)pith_stored_f64(s->type, s->big_endian, p + k * each);
     return PITH_OK;
@@ -116,7 +121,7 @@ enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pi
                                 void *x, struct pith_error *err)
 {
     uint32_t each = pith_type_bytes(s->type), to_bytes = pith_type_bytes(type);
-    const uint8_t *p = s->file.mem + s->first + i * s->elems * each;
+    const uint8_t *p = stored_at(s, i);
     for (uint64_t k = 0; k < s->elems; k++, p += each) {
         struct number v = {.whole = !is_real(s->type)};
         char text[32];

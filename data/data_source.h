@@ -124,11 +124,13 @@ struct data_source {
                                 struct pith_error *err);
     enum pith_type type; /* of stored numbers */
     bool big_endian;
-    uint64_t first;        /* offset of sample 0 in file.mem */
-    uint64_t n_sound, hop; /* of a recording: its length in values, and the values between frames */
+    uint64_t first;   /* offset of sample 0 in file.mem */
+    uint64_t n_sound; /* of a recording: its length in values */
+    uint64_t hop;     /* values between samples of a recording or a text; 0: elems */
     /* what the file says about labels */
-    int64_t *labels; /* [n_samples] or NULL; owned */
-    float *targets;  /* [n_samples * target_elems] or NULL; owned */
+    int64_t *labels; /* label_elems of sample i from i * label_step on, or NULL; owned */
+    uint64_t label_elems, label_step; /* 0: 1 */
+    float *targets;                   /* [n_samples * target_elems] or NULL; owned */
     uint64_t target_elems;
     /* pictures in a folder or tar */
     struct archive_list list;
@@ -163,6 +165,10 @@ enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint6
 /* Frames of `frame` values every `hop`; both >= 1. */
 enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t hop,
                                struct pith_error *err);
+/* Windows of `length` characters every `step` as ids, with the next characters as labels; both
+ * >= 1. */
+enum pith_status pith_text_open(struct data_source *s, uint64_t length, uint64_t step,
+                                struct pith_error *err);
 enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_folder_open(struct data_source *s, const char *path, struct pith_error *err);
@@ -170,6 +176,9 @@ enum pith_status pith_folder_open(struct data_source *s, const char *path, struc
 enum pith_status pith_files_open(struct data_source *s, const char *name, const char *const *path,
                                  size_t n, struct pith_error *err);
 
+/* Of text:LENGTH[:STEP]:FILE, the shape of an array of such samples. dim: [PITH_MAX_RANK]. false:
+ * path is none. */
+bool pith_text_shape(const char *path, uint32_t *rank, uint32_t *dim);
 bool pith_is_idx(const uint8_t *head, size_t n);
 /* What the header says the file has; 0: it cannot be. */
 uint64_t pith_idx_bytes(const uint8_t *head, size_t n);

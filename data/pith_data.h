@@ -25,8 +25,11 @@
  * Frame i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP samples before
  * its own HOP; what lies before the first and behind the last sample is 0. A recording of n samples
  * has ceil(n / HOP) frames
- *     a folder, .tar      of PNG and JPEG pictures; class folders give the labels: their names are
- * looked for in class_names; where they are all numbers, these count; else they are numbered 0, 1,
+ *     text:LENGTH[:STEP]:FILE  windows of LENGTH characters of a UTF-8 text, one every STEP
+ * (LENGTH), as ids: the numbers of the classes that class_names calls so, each by its one character
+ * (\n, \r, \t for those). The labels of a window are the ids one character on a folder, .tar of PNG
+ * and JPEG pictures; class folders give the labels: their names are looked for in class_names;
+ * where they are all numbers, these count; else they are numbered 0, 1,
  * ... as sorted by bytes, with a warning
  *
  * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
@@ -36,7 +39,9 @@
  * order; without that line: file name, class; fields between ',', ';' or tabs) or .txt (one label a
  * line). A label is a class number, which may be stored as a float, or one of class_names: its
  * line; else the same in any case and with '_' for ' ', or by the ImageNet synset that the line
- * begins with; else one of the line's names between commas.
+ * begins with; else one of the line's names between commas. Of an output [1, S, V], a class for
+ * each position, an array of labels may be [samples, S]; a negative one is that of no class, and
+ * counts for nothing.
  *
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.
@@ -153,7 +158,13 @@ const char *pith_data_reordered(const struct pith_data *data);
 bool pith_data_pictures(const struct pith_data *data);
 /* Are they bytes of 0 to 255, of pictures or of an array, that no preprocessing was given for? */
 bool pith_data_unscaled_pixels(const struct pith_data *data);
-/* The class of sample i of the range, or PITH_NO_LABEL (also where i is out of range). */
+/* Labels of a sample: 1, or one for each of its positions; 0: there are none. */
+uint64_t pith_data_label_count(const struct pith_data *data);
+/* Those of sample i of the range: [pith_data_label_count], borrowed from data. NULL: there are
+ * none, or i is out of range. */
+const int64_t *pith_data_labels(const struct pith_data *data, uint64_t i);
+/* The class of sample i of the range, or PITH_NO_LABEL (also where i is out of range, or its
+ * positions have labels). */
 int64_t pith_data_label(const struct pith_data *data, uint64_t i);
 
 /* Sample i of the range into x: [pith_data_elems] f32, ready for the model. *label (may be NULL):
@@ -185,6 +196,19 @@ enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float
 uint64_t pith_data_skipped(const struct pith_data *data);
 /* Why there are neither labels nor targets, where the source has a place for them; else "". */
 const char *pith_data_unlabelled(const struct pith_data *data);
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* The ids of a UTF-8 text's characters: each is the number of the class that class_names (one a
+ * line, class 0 first) calls so. name stands in messages. ids: [*count], the caller's, free().
+ * PITH_ERR_ARGUMENT: a class name is no single character, two are the same, or a character has no
+ * class; PITH_ERR_CORRUPT: no UTF-8; PITH_ERR_MEMORY. */
+enum pith_status pith_text_ids(const char *class_names, const char *text, size_t n,
+                               const char *name, int32_t **ids, uint64_t *count,
+                               struct pith_error *err);
+/* The text that a class name of n bytes stands for, in which \n, \r, \t and \\ are a newline, a
+ * return, a tab and a backslash. text: room for n bytes. Returns its bytes. */
+size_t pith_class_name_text(const char *name, size_t n, char *text);
 
 /* ---- single pictures and arrays (what `run` feeds and writes) -------------------------------- */
 

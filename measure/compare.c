@@ -410,9 +410,9 @@ static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
 static enum pith_status run_sample(struct pair *p, uint64_t i, uint64_t seed,
                                    struct pith_error *err)
 {
-    enum pith_status st = pith_feeder_sample(&p->feed_a, i, NULL, err);
+    enum pith_status st = pith_feeder_sample(&p->feed_a, i, err);
     if (!st)
-        st = pith_feeder_sample(&p->feed_b, i, NULL, err);
+        st = pith_feeder_sample(&p->feed_b, i, err);
     for (uint64_t step = 0; step < p->feed_a.steps && !st; step++) {
         st = pith_feeder_step(&p->feed_a, step, seed, err);
         if (!st)

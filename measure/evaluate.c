@@ -61,22 +61,47 @@ static enum pith_status wrong_label(struct pith_data *labels, uint64_t i, int64_
                            name, label, n_classes - 1);
 }
 
-static enum pith_status add_label(struct pith_accuracy *a, const struct pith_plan *plan,
-                                  struct pith_data *labels, int64_t label, struct pith_error *err)
+/* A sample's labels, and the scores that are there for each: one row of classes for the sample, or
+ * one for each position. */
+struct labelled_rows {
+    const int64_t *label;
+    const float *score;
+    uint64_t n, classes;
+};
+
+static enum pith_status find_rows(const struct pith_plan *plan, struct pith_data *labels,
+                                  uint64_t sample, struct labelled_rows *r, struct pith_error *err)
 {
     struct pith_tensor t;
-    const float *score = pith_plan_output_data(plan, 0);
-    uint64_t n, rank;
     pith_plan_output(plan, 0, &t);
-    n = t.bytes / sizeof *score;
-    if (label < 0 || (uint64_t)label >= n) /* PITH_NO_LABEL, too */
-        return wrong_label(labels, a->samples, label, n, err);
-    rank = rank_of(score, n, (uint64_t)label);
-    a->n_nan += pith_top_class(score, n) == n;
-    a->correct1 += rank < 1;
-    a->correct5 += rank < 5;
-    a->loss += cross_entropy(score, n, (uint64_t)label);
+    const uint64_t n = t.bytes / sizeof *r->score;
+    *r = (struct labelled_rows){.label = pith_data_labels(labels, sample),
+                                .score = pith_plan_output_data(plan, 0),
+                                .n = pith_data_label_count(labels)};
+    r->classes = n / r->n;
+    if (n % r->n || r->classes == 0)
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "%" PRIu64 " labels a sample, the model's output has %" PRIu64 " numbers", r->n, n);
+    for (uint64_t i = 0; i < r->n; i++)
+        if (r->label[i] >= (int64_t)r->classes || (r->n == 1 && r->label[i] < 0))
+            return wrong_label(labels, sample, r->label[i], r->classes, err);
     return PITH_OK;
+}
+
+static void add_labels(struct pith_accuracy *a, const struct labelled_rows *r)
+{
+    for (uint64_t i = 0; i < r->n; i++) {
+        const float *score = r->score + i * r->classes;
+        if (r->label[i] < 0)
+            continue;
+        const uint64_t label = (uint64_t)r->label[i], rank = rank_of(score, r->classes, label);
+        a->predictions++;
+        a->n_nan += pith_top_class(score, r->classes) == r->classes;
+        a->correct1 += rank < 1;
+        a->correct5 += rank < 5;
+        a->loss += cross_entropy(score, r->classes, label);
+    }
 }
 
 static void add_target(struct pith_accuracy *a, const struct pith_plan *plan, const float *target,
@@ -89,21 +114,10 @@ static void add_target(struct pith_accuracy *a, const struct pith_plan *plan, co
     a->mse += sum / (double)n;
 }
 
-/* The first data set with labels or targets says what is right. */
-static struct pith_data *labelled_data(const struct pith_feed *feed)
-{
-    for (uint32_t i = 0; i < feed->n_inputs; i++) {
-        struct pith_data *d = feed->input[i].data;
-        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
-            return d;
-    }
-    return NULL;
-}
-
 static enum pith_status check_kind(const struct pith_engine *e, const struct pith_feed *feed,
                                    bool *regression, struct pith_error *err)
 {
-    const struct pith_data *labels = labelled_data(feed);
+    const struct pith_data *labels = pith_feed_labels(feed);
     struct pith_tensor t;
     pith_plan_output(e->plan, 0, &t);
     if (t.type != PITH_F32)
@@ -122,13 +136,15 @@ static enum pith_status check_kind(const struct pith_engine *e, const struct pit
 static enum pith_status evaluate_sample(struct feeder *f, float *target, struct pith_accuracy *a,
                                         struct pith_error *err)
 {
-    int64_t label;
-    struct pith_data *labels = labelled_data(f->feed);
-    enum pith_status st = pith_feeder_run(f, a->samples, &label, err);
-    if (st)
+    struct labelled_rows rows;
+    struct pith_data *labels = pith_feed_labels(f->feed);
+    enum pith_status st = pith_feeder_run(f, a->samples, err);
+    if (!st && !target)
+        st = find_rows(f->plan, labels, a->samples, &rows, err);
+    if (!st && !target)
+        add_labels(a, &rows);
+    if (st || !target)
         return st;
-    if (!target)
-        return add_label(a, f->plan, labels, label, err);
     st = pith_data_read_target(labels, a->samples, target);
     if (st)
         return pith_error_fill(err, st, "cannot read the target of %.300s",
@@ -165,16 +181,20 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
         st = pith_feeder_open(&f, e->plan, feed, false, err);
     f.engine = e;
     if (!st && a.regression) {
-        target = malloc(pith_data_target_elems(labelled_data(feed)) * sizeof *target);
+        target = malloc(pith_data_target_elems(pith_feed_labels(feed)) * sizeof *target);
         st = target ? PITH_OK : pith_error_no_memory(err);
     }
     if (!st)
         st = evaluate_all(&f, watch, target, &a, err);
     free(target);
     pith_feeder_close(&f);
+    if (!st && !a.regression && a.predictions == 0)
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT, "no position has a label that counts");
     if (st)
         return st;
-    a.loss /= (double)a.samples;
+    a.positions = pith_data_label_count(pith_feed_labels(feed)) > 1;
+    a.loss /= (double)(a.regression ? a.samples : a.predictions);
+    a.perplexity = exp(a.loss);
     a.mse /= (double)a.samples;
     a.psnr = pith_snr_db(1, a.mse);
     *accuracy = a;
@@ -186,17 +206,23 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
                                       struct pith_error *err)
 {
     for (uint64_t i = 0; i < f->n_samples; i++) {
-        int64_t label;
+        struct labelled_rows r;
         if (watch && i % WATCH_EVERY == 0 && !watch->step(watch->user, i))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted");
-        enum pith_status st = pith_feeder_run(f, i, &label, err);
+        enum pith_status st = pith_feeder_run(f, i, err);
+        if (!st)
+            st = find_rows(f->plan, pith_feed_labels(f->feed), i, &r, err);
+        if (!st && r.classes != n_classes)
+            st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                 "a confusion table of %u classes, the model has %" PRIu64,
+                                 n_classes, r.classes);
         if (st)
             return st;
-        if (label < 0 || label >= (int64_t)n_classes)
-            return wrong_label(labelled_data(f->feed), i, label, n_classes, err);
-        uint64_t top = pith_top_class(pith_plan_output_data(f->plan, 0), n_classes);
-        if (top < n_classes)
-            confusion[(uint64_t)label * n_classes + top]++;
+        for (uint64_t k = 0; k < r.n; k++) {
+            const uint64_t top = pith_top_class(r.score + k * n_classes, n_classes);
+            if (r.label[k] >= 0 && top < n_classes)
+                confusion[(uint64_t)r.label[k] * n_classes + top]++;
+        }
     }
     return PITH_OK;
 }

@@ -8,7 +8,7 @@
  *     struct pith_feed feed = {.size_bytes = sizeof feed, .input = &x, .n_inputs = 1};
  *     struct pith_accuracy a;
  *     pith_evaluate(e, &feed, NULL, &a, &err);
- *     printf("%.2f%%\n", 100.0 * a.correct1 / a.samples);
+ *     printf("%.2f%%\n", 100.0 * a.correct1 / a.predictions);
  *     pith_engine_close(e);
  */
 #ifndef PITH_MEASURE_H
@@ -138,6 +138,8 @@ enum pith_status pith_feed_check(struct pith_engine *engine, const struct pith_f
                                  struct pith_error *err);
 /* Samples of the feed: 1 where nothing comes from a data set. */
 uint64_t pith_feed_count(const struct pith_feed *feed);
+/* The first data set with labels or targets, which say what is right; NULL: none has. */
+struct pith_data *pith_feed_labels(const struct pith_feed *feed);
 
 /* Runs the samples one after the other and calls taken after each (after its last step, where it is
  * a sequence), while its outputs lie in the plan; false stops (PITH_ERR_ARGUMENT).
@@ -149,10 +151,15 @@ enum pith_status pith_feed_run(struct pith_engine *engine, const struct pith_fee
 /* ---- accuracy -------------------------------------------------------------------------------- */
 
 struct pith_accuracy {
-    uint64_t samples, correct1, correct5;
-    uint64_t n_nan; /* samples with a score that is NaN: such a sample is of no class, and wrong */
+    uint64_t samples;
+    bool positions; /* labels are of each position; those of no class (pith_data_labels) do not
+                       count */
+    uint64_t predictions; /* samples, or positions that count; 0 of regression */
+    uint64_t correct1, correct5;
+    uint64_t n_nan; /* predictions with a score that is NaN: such a one is of no class, and wrong */
     double loss; /* mean cross-entropy in nats; outputs that are no probabilities are softmaxed */
-    double mse, psnr; /* regression data (targets as large as the output); psnr for peak 1 */
+    double perplexity; /* exp(loss) */
+    double mse, psnr;  /* regression data (targets as large as the output); psnr for peak 1 */
     bool regression;
 };
 
@@ -166,7 +173,8 @@ enum pith_status pith_evaluate(struct pith_engine *engine, const struct pith_fee
  * Else the loss takes them for logits, and their softmax is what the model thinks of each class. */
 bool pith_scores_are_probabilities(const float *score, uint64_t n);
 
-/* confusion[label * n_classes + answer], zeroed by the caller; n_classes: elements of output 0. */
+/* confusion[label * n_classes + answer], zeroed by the caller; n_classes: elements of output 0, of
+ * each position where those have labels. */
 enum pith_status pith_confusion(struct pith_engine *engine, const struct pith_feed *feed,
                                 const struct pith_watch *watch, uint64_t *confusion,
                                 uint32_t n_classes, struct pith_error *err);

@@ -103,7 +103,7 @@ static enum pith_status record(struct recorded_feed *r, struct feeder *f, struct
 {
     enum pith_status status = PITH_OK;
     for (uint64_t i = 0; i < r->n_samples && !status; i++) {
-        status = pith_feeder_sample(f, i, NULL, err);
+        status = pith_feeder_sample(f, i, err);
         for (uint64_t step = 0; step < r->steps && !status; step++) {
             status = pith_feeder_step(f, step, 0, err);
             if (!status)

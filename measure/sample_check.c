@@ -272,12 +272,12 @@ static enum pith_status run_some(struct feeder *f, const struct pith_model *m,
     const uint64_t most = runs_for(f->plan);
     const bool stream = f->feed->n_states > 0;
     const uint64_t step = stream ? 1 : step_of(f->n_samples, most);
-    int64_t label;
+    const struct pith_data *labels = pith_feed_labels(f->feed);
     for (uint64_t i = 0; i < f->n_samples && l->samples < most; i += step) {
-        enum pith_status st = pith_feeder_run(f, i, &label, err);
+        enum pith_status st = pith_feeder_run(f, i, err);
         if (st)
             return st;
-        pith_see_answer(m, f->plan, i, label, l);
+        pith_see_answer(m, f->plan, i, labels ? pith_data_label(labels, i) : PITH_NO_LABEL, l);
     }
     return PITH_OK;
 }

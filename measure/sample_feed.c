@@ -202,21 +202,16 @@ static enum pith_status read_data(struct feeder *f, uint32_t i, void *to, struct
     return pith_data_read_as(data_of(f, i), f->sample, t.type, to, NULL, err);
 }
 
-enum pith_status pith_feeder_sample(struct feeder *f, uint64_t i, int64_t *label,
-                                    struct pith_error *err)
+enum pith_status pith_feeder_sample(struct feeder *f, uint64_t i, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     f->sample = i;
     if (i == 0 || f->steps > 1)
         reset_states(f);
-    if (label)
-        *label = PITH_NO_LABEL;
     for (uint32_t k = 0; k < f->n_inputs && !st; k++) {
         struct pith_data *data = data_of(f, k);
         if (data && f->input[k].steps > 1)
             st = read_data(f, k, f->input[k].buffer, err);
-        if (data && label && *label == PITH_NO_LABEL)
-            *label = pith_data_label(data, i);
     }
     return st;
 }
@@ -257,10 +252,9 @@ void pith_feeder_keep(struct feeder *f)
     }
 }
 
-enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
-                                 struct pith_error *err)
+enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, struct pith_error *err)
 {
-    enum pith_status st = pith_feeder_sample(f, i, label, err);
+    enum pith_status st = pith_feeder_sample(f, i, err);
     for (uint64_t step = 0; step < f->steps && !st; step++) {
         st = pith_feeder_step(f, step, 0, err);
         if (st)
@@ -285,6 +279,16 @@ uint64_t pith_feed_count(const struct pith_feed *feed)
     return 1;
 }
 
+struct pith_data *pith_feed_labels(const struct pith_feed *feed)
+{
+    for (uint32_t i = 0; feed && i < feed->n_inputs; i++) {
+        struct pith_data *d = feed->input[i].data;
+        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
+            return d;
+    }
+    return NULL;
+}
+
 enum pith_status pith_feed_check(struct pith_engine *e, const struct pith_feed *feed,
                                  struct pith_error *err)
 {
@@ -293,7 +297,7 @@ enum pith_status pith_feed_check(struct pith_engine *e, const struct pith_feed *
     struct feeder f = {0};
     enum pith_status st = pith_feeder_open(&f, pith_engine_plan(e), feed, true, err);
     if (!st)
-        st = pith_feeder_sample(&f, 0, NULL, err);
+        st = pith_feeder_sample(&f, 0, err);
     if (!st)
         st = pith_feeder_step(&f, 0, 0, err); /* values that the input's type cannot hold */
     pith_feeder_close(&f);
@@ -310,7 +314,7 @@ enum pith_status pith_feed_run(struct pith_engine *e, const struct pith_feed *fe
     enum pith_status st = pith_feeder_open(&f, pith_engine_plan(e), feed, false, err);
     f.engine = e;
     for (uint64_t i = 0; !st && i < f.n_samples; i++) {
-        st = pith_feeder_run(&f, i, NULL, err);
+        st = pith_feeder_run(&f, i, err);
         if (!st && !taken(user, i))
             st =
                 pith_error_fill(err, PITH_ERR_ARGUMENT, "stopped after %" PRIu64 " samples", i + 1);

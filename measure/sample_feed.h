@@ -32,9 +32,8 @@ enum pith_status pith_feeder_open(struct feeder *f, struct pith_plan *plan,
                                   struct pith_error *err);
 void pith_feeder_close(struct feeder *f);
 
-/* Begins sample i: its steps follow. *label (may be NULL): that of the first labelled data set. */
-enum pith_status pith_feeder_sample(struct feeder *f, uint64_t i, int64_t *label,
-                                    struct pith_error *err);
+/* Begins sample i: its steps follow. */
+enum pith_status pith_feeder_sample(struct feeder *f, uint64_t i, struct pith_error *err);
 /* Writes every input of one step, to be run next. seed: of random inputs. */
 enum pith_status pith_feeder_step(struct feeder *f, uint64_t step, uint64_t seed,
                                   struct pith_error *err);
@@ -42,7 +41,6 @@ enum pith_status pith_feeder_step(struct feeder *f, uint64_t step, uint64_t seed
 void pith_feeder_keep(struct feeder *f);
 
 /* Sample i whole: every step loaded, run and kept. */
-enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
-                                 struct pith_error *err);
+enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, struct pith_error *err);
 
 #endif

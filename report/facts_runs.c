@@ -31,16 +31,6 @@ static struct pith_data *leading_data(const struct report *r)
     return NULL;
 }
 
-static struct pith_data *labelled_data(const struct report *r)
-{
-    for (uint32_t i = 0; r->o->feed && i < r->o->feed->n_inputs; i++) {
-        struct pith_data *d = r->o->feed->input[i].data;
-        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
-            return d;
-    }
-    return NULL;
-}
-
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 struct pass {
@@ -87,8 +77,8 @@ static enum pith_status predict(struct report *r, struct report_side *s)
 
 static enum pith_status read_labels(struct report *r)
 {
-    struct pith_data *data = labelled_data(r);
-    if (!data || !pith_data_labelled(data))
+    struct pith_data *data = pith_feed_labels(r->o->feed);
+    if (pith_data_label_count(data) != 1)
         return PITH_OK;
     r->label = malloc(((size_t)r->n_samples + 1) * sizeof *r->label);
     if (!r->label)
@@ -283,8 +273,8 @@ static enum pith_status run_targets(struct report *r)
  * them ends in, or because samples have labels. */
 static uint32_t classes_of(const struct report *r)
 {
-    struct pith_data *labels = labelled_data(r);
-    bool classes = labels && pith_data_labelled(labels);
+    struct pith_data *labels = pith_feed_labels(r->o->feed);
+    bool classes = pith_data_label_count(labels) == 1;
     uint64_t n = 0;
     for (uint32_t side = 0; side < 2; side++) {
         struct pith_tensor t;
@@ -303,7 +293,7 @@ static uint32_t classes_of(const struct report *r)
 
 enum pith_status pith_report_runs(struct report *r)
 {
-    struct pith_data *labels = labelled_data(r);
+    struct pith_data *labels = pith_feed_labels(r->o->feed);
     r->class_names = pith_model_get_meta(r->side[1].m, "labels");
     if (!r->class_names && r->side[0].m)
         r->class_names = pith_model_get_meta(r->side[0].m, "labels");

@@ -117,8 +117,10 @@ static enum pith_status add_data(struct text *t, const char *what, struct pith_d
         status = pith_data_read(data, sample[i], x, NULL, err);
         if (status)
             continue;
-        int64_t label = pith_data_labelled(data) ? pith_data_label(data, sample[i]) : 0;
-        h = hash(hash(h, x, (size_t)elems * sizeof *x), &label, sizeof label);
+        const int64_t none = 0, *label = pith_data_labels(data, sample[i]);
+        const uint64_t n_labels = label ? pith_data_label_count(data) : 1;
+        h = hash(h, x, (size_t)elems * sizeof *x);
+        h = hash(h, label ? label : &none, (size_t)n_labels * sizeof none);
         if (targets)
             status = pith_data_read_target(data, sample[i], x);
         if (targets && !status)

@@ -81,11 +81,7 @@ static bool is_state(const struct pith_feed *feed, uint32_t output)
 
 static void find_labels(struct pith_goal_eval *j)
 {
-    for (uint32_t i = 0; i < j->feed->n_inputs && !j->labelled; i++) {
-        struct pith_data *d = j->feed->input[i].data;
-        if (d && (pith_data_labelled(d) || pith_data_target_elems(d)))
-            j->labelled = d;
-    }
+    j->labelled = pith_feed_labels(j->feed);
     if (j->labelled)
         j->metric = pith_data_labelled(j->labelled) ? PITH_METRIC_TOP1 : PITH_METRIC_PSNR;
 }

@@ -81,6 +81,14 @@ static uint8_t value(unsigned i, unsigned k)
     return (uint8_t)((i * 37 + k * 11 + 5) % 128);
 }
 
+static char letters[3 * 128 + 1];
+
+static void put_letter(unsigned k, char *to)
+{
+    to[0] = (char)(0xc4 + k / 64);
+    to[1] = (char)(0x80 + k % 64);
+}
+
 static size_t png_of(unsigned i, uint32_t side, uint8_t *out, size_t room)
 {
     uint8_t pixels[64];
@@ -281,6 +289,14 @@ static void put_bytes(void)
     for (unsigned k = 0; k < 8; k++)
         store_le16(wav + 44 + 2 * k, (uint16_t)(value(k / 4, k % 4) << 8));
     put("s.wav", wav, sizeof wav);
+    char text[2 * 9 + 1]; /* class k is called U+0100 + k; the last is behind all samples */
+    for (unsigned k = 0; k < 9; k++)
+        put_letter(value(k / 4, k % 4), text + 2 * k);
+    put("t.txt", text, sizeof text - 1);
+    for (unsigned k = 0; k < 128; k++) {
+        put_letter(k, letters + 3 * k);
+        letters[3 * k + 2] = '\n';
+    }
     static uint8_t cifar[2 * 3073];
     for (unsigned i = 0; i < 2; i++) {
         cifar[i * 3073] = (uint8_t)(3 + i);
@@ -325,7 +341,8 @@ static int remove_files(void **state)
 
 /* ---- what is in them ------------------------------------------------------------------------ */
 
-enum { NO_LABELS, CLASSES, FOLDERS, TARGETS = 4 }; /* classes and targets may be there both */
+/* Classes and targets may be there both. */
+enum { NO_LABELS, CLASSES, FOLDERS, TARGETS = 4, POSITIONS = 8 };
 
 /* path: %s is the folder. All hold samples 0 and 1 of `value`, times scale. */
 static const struct kind {
@@ -350,6 +367,7 @@ static const struct kind {
     {"%s/t.npz", "t.npy", NULL, TARGETS, false, NULL},
     {"raw:u8:4:%s/r.raw", "l.csv", NULL, CLASSES, false, NULL},
     {"wav:4:4:%s/s.wav", NULL, "scale=128", NO_LABELS, false, NULL},
+    {"text:4:%s/t.txt", NULL, NULL, POSITIONS, false, letters},
     {"%s/c.bin", NULL, "crop=2", CLASSES, false, NULL},
     {"%s/p.tar", NULL, NULL, CLASSES, false, NULL},
     {"%s/flat", NULL, NULL, CLASSES, false, NULL},
@@ -397,9 +415,10 @@ static enum pith_status read_all(const struct kind *k, struct pith_data *d, stru
     const uint64_t n = pith_data_count(d), elems = pith_data_elems(d);
     assert_true(elems <= 64 && n == (k->flat ? 1 : 2));
     const bool classes = k->answers & (CLASSES | FOLDERS);
-    if (pith_data_labelled(d) != classes)
+    const bool positions = k->answers == POSITIONS;
+    if (pith_data_labelled(d) != (classes || positions))
         fail_msg("%s, labels %s", k->path, k->labels ? k->labels : "none named");
-    assert_int_equal(pith_data_target_elems(d), k->answers / TARGETS);
+    assert_int_equal(pith_data_target_elems(d), k->answers / TARGETS % 2);
     for (uint64_t i = 0; i < n; i++) {
         int64_t label = 0;
         enum pith_status st = pith_data_read(d, i, x, &label, err);
@@ -407,6 +426,9 @@ static enum pith_status read_all(const struct kind *k, struct pith_data *d, stru
             return st;
         const int first = k->answers & CLASSES ? 3 : 0;
         assert_int_equal(label, classes ? first + (int)i : PITH_NO_LABEL);
+        for (uint64_t e = 0; positions && e < elems; e++)
+            assert_int_equal(pith_data_labels(d, i)[e],
+                             value((unsigned)(i + (e + 1) / 4), (e + 1) % 4));
         for (uint64_t e = 0; e < elems; e++)
             if (x[e] != (k->flat ? 80 : (float)value((unsigned)i, (unsigned)(e % 4))))
                 fail_msg("%s: sample %d, value %d is %g", k->path, (int)i, (int)e, (double)x[e]);

@@ -623,7 +623,8 @@ static void broken_and_missing(void **state)
     o.path = at("what.dat");
     open_fails(&o, PITH_ERR_CORRUPT,
                "$what.dat: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 (.bin); "
-               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE");
+               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE, "
+               "text as text:LENGTH:FILE");
     o.path = at("none");
     open_fails(&o, PITH_ERR_IO, "$none: No such file or directory");
     uint8_t png[256];
@@ -637,7 +638,8 @@ static void broken_and_missing(void **state)
     o = opts_for(at("bomb.npy.gz"));
     open_fails(&o, PITH_ERR_CORRUPT,
                "$bomb.npy.gz: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 (.bin); "
-               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE");
+               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE, "
+               "text as text:LENGTH:FILE");
     char raw[600];
     snprintf(raw, sizeof raw, "raw:u8:1024:%s", at("bomb.npy.gz"));
     o.path = raw;

@@ -120,6 +120,84 @@ static void refuses_missing_and_impossible_labels(void **state)
     close_rows(&f);
 }
 
+/* Two samples of three positions with two classes each; the negative labels are of none. */
+static struct fixture open_positions(const float *x, const int64_t *labels)
+{
+    struct fixture f = {.model = identity_net(CLASSES)};
+    struct pith_buffer rows = {0}, y = {0};
+    struct pith_error err = {0};
+    assert_int_equal(pith_npy_write(PITH_F32, 2, (const uint32_t[]){2, CLASSES}, x, &rows, &err),
+                     PITH_OK);
+    assert_int_equal(pith_npy_write(PITH_I64, 2, (const uint32_t[]){2, 3}, labels, &y, &err),
+                     PITH_OK);
+    char *path = text_file("");
+    FILE *out = fopen(path, "wb");
+    assert_int_equal(fwrite(y.data, 1, y.bytes, out), y.bytes);
+    fclose(out);
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = "rows.npy",
+                               .content = rows.data,
+                               .content_bytes = rows.bytes,
+                               .labels = path,
+                               .rank = 2,
+                               .dim = {1, CLASSES},
+                               .output_rank = 3,
+                               .output_dim = {1, 3, 2}};
+    if (pith_data_open(&o, &f.data, &err))
+        print_error("%s\n", err.text);
+    assert_non_null(f.data);
+    unlink(path);
+    pith_buffer_free(&rows);
+    pith_buffer_free(&y);
+    f.engine = engine_of(f.model);
+    f.input = calloc(1, sizeof *f.input);
+    f.input->data = f.data;
+    f.feed = (struct pith_feed){.size_bytes = sizeof f.feed, .n_inputs = 1, .input = f.input};
+    return f;
+}
+
+static void counts_positions_that_have_a_label(void **state)
+{
+    (void)state;
+    const float x[] = {1, 2, 2, 0, 5, 5, 0, 0, 3, 0, 9, 1};
+    const int64_t label[] = {1, 1, -100, -1, 0, 0};
+    /* losses of two scores that are d apart: log(1 + e^-d) for the larger, d more for the other */
+    const double loss = log1p(exp(-1)) + 2 + log1p(exp(-2)) + log1p(exp(-3)) + log1p(exp(-8));
+    struct fixture f = open_positions(x, label);
+    struct pith_accuracy a;
+    struct pith_error err = {0};
+    uint64_t table[4] = {0};
+    assert_int_equal(pith_data_label_count(f.data), 3);
+    assert_int_equal(pith_data_label(f.data, 0), PITH_NO_LABEL);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_OK);
+    assert_true(a.positions);
+    assert_int_equal(a.samples, 2);
+    assert_int_equal(a.predictions, 4);
+    assert_int_equal(a.correct1, 3);
+    assert_true(fabs(a.loss - loss / 4) < 1e-6);
+    assert_true(fabs(a.perplexity - exp(loss / 4)) < 1e-5);
+    assert_int_equal(pith_confusion(f.engine, &f.feed, NULL, table, 2, &err), PITH_OK);
+    assert_true(table[0] == 2 && table[1] == 0 && table[2] == 1 && table[3] == 1);
+    close_rows(&f);
+}
+
+static void refuses_positions_without_a_label_that_counts(void **state)
+{
+    (void)state;
+    const float x[2 * CLASSES] = {0};
+    const int64_t none[] = {-1, -1, -1, -1, -1, -1}, two[] = {0, 0, 0, 0, 2, 0};
+    struct pith_accuracy a;
+    struct pith_error err = {0};
+    struct fixture f = open_positions(x, none);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "no position has a label that counts");
+    close_rows(&f);
+    f = open_positions(x, two);
+    assert_int_equal(pith_evaluate(f.engine, &f.feed, NULL, &a, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "sample 1 has label 2, the model's classes are 0 to 1"));
+    close_rows(&f);
+}
+
 static bool stop_at_32(void *user, uint64_t done)
 {
     *(uint64_t *)user = done;
@@ -151,6 +229,8 @@ int main(void)
         cmocka_unit_test(loss_of_scores_and_of_probabilities),
         cmocka_unit_test(fills_the_confusion_table),
         cmocka_unit_test(refuses_missing_and_impossible_labels),
+        cmocka_unit_test(counts_positions_that_have_a_label),
+        cmocka_unit_test(refuses_positions_without_a_label_that_counts),
         cmocka_unit_test(stops_when_the_watch_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
