@@ -17,7 +17,7 @@ static inline uint16_t half_from_f32(float f)
         return (uint16_t)(sign | HALF_INFINITY);
     /* below 2^-14 the result is a multiple of 2^-24, else the mantissa loses 13 bits */
     uint32_t exponent = mag >> 23, drop = exponent >= 113 ? 13 : 126 - exponent;
-    if (drop > 24 + 1)
+    if (drop > 24) /* below 2^-25 */
         return (uint16_t)sign;
     uint32_t m = exponent >= 113 ? mag - (112u << 23) : (mag & 0x7fffffu) | 0x800000u;
     uint32_t half = m >> drop, rest = m & ((1u << drop) - 1), tie = 1u << (drop - 1);

@@ -2,6 +2,7 @@
 /* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses
  * the range, and brings every sample into the model's shape. */
 #define _POSIX_C_SOURCE 200809L
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,10 +197,10 @@ static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *er
 {
     const struct data_source *s = &d->source;
     if (!d->shape_given) {
-        uint32_t n = s->rank < PITH_MAX_RANK ? s->rank : PITH_MAX_RANK - 1;
-        d->rank = n + 1;
+        assert(s->rank < PITH_MAX_RANK); /* the file has one axis more, of the samples */
+        d->rank = s->rank + 1;
         d->dim[0] = 1;
-        memcpy(d->dim + 1, s->dim, n * sizeof d->dim[0]);
+        memcpy(d->dim + 1, s->dim, s->rank * sizeof d->dim[0]);
         d->elems = s->elems;
     }
     if (d->may_step && s->elems % d->elems == 0)

@@ -22,7 +22,7 @@
 
 /* The last one is the QuantizeLinear. A node reads up to three values. */
 #define MAX_NODES 16u
-#define MAX_OPEN (2 * MAX_NODES + 2)
+#define MAX_OPEN (1 + MAX_NODES * (TABLE_OPERANDS - 1)) /* a node closes one value */
 /* Of each node three inputs, each with a scale and a zero point, and the bytes. */
 _Static_assert(1 + (MAX_NODES + 1) * TABLE_OPERANDS * 2 <= TABLE_RESULT, "operands have numbers");
 _Static_assert((MAX_NODES + 1) * (TABLE_OPERANDS + 1) <= TABLE_NONE - TABLE_RESULT, "and results");
@@ -91,7 +91,7 @@ static bool open(struct table_walk *w, uint32_t v, uint32_t uses)
     uint32_t i = 0;
     while (i < w->n_open && w->open[i].value != v)
         i++;
-    if (i == MAX_OPEN || !has_shape(w, v))
+    if (!has_shape(w, v))
         return false;
     if (i == w->n_open)
         w->open[w->n_open++] = (struct open_value){v, 0};

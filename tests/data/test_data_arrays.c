@@ -324,6 +324,7 @@ static void which_array_is_what(void **state)
         const char *why; /* of none */
     } rows[] = {
         {{"u x", "i y"}, NULL, 1, ""},
+        {{"u images", "i mylabel"}, NULL, 1, ""},
         {{"u images", "i ground_truth"}, NULL, 1, ""},
         {{"i testLabels", "u images"}, NULL, 1, ""},
         {{"u images", "i CLASSES"}, NULL, 1, ""},
@@ -570,6 +571,7 @@ static void pipes(void **state)
     static const size_t sizes[] = {0,   1, 2, 3, HEAD - 1, HEAD, HEAD + 1, 2 * HEAD, 2 * HEAD + 1,
                                    MOST};
     struct pith_error err = {0};
+    size_t packed_bytes = 0;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i / 99);
     for (size_t i = 0; i < N_OF(sizes); i++)
@@ -584,7 +586,7 @@ static void pipes(void **state)
                               .avail_out = sizeof packed};
                 assert_int_equal(deflateInit2(&z, 1, Z_DEFLATED, 31, 9, Z_DEFAULT_STRATEGY), Z_OK);
                 assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-                n_sent = z.total_out;
+                n_sent = packed_bytes = z.total_out;
                 deflateEnd(&z);
             }
             for (uint64_t less = 0; less <= (n > HEAD); less++) { /* the beginning is read anyhow */
@@ -598,6 +600,14 @@ static void pipes(void **state)
                 pith_buffer_free(&b);
             }
         }
+    /* of a packed file nothing is kept once it is whole */
+    put("packed.gz", packed, packed_bytes);
+    struct file_source source;
+    assert_int_equal(pith_source_open(at("packed.gz"), 0, &source, &err), PITH_OK);
+    assert_true(source.begun && source.packed.data);
+    assert_int_equal(pith_source_load(&source, 0, &err), PITH_OK);
+    assert_true(!source.begun && !source.packed.data && source.fd < 0 && source.bytes == MOST);
+    pith_source_close(&source);
     /* an array says how long it is */
     static uint8_t f[MOST + 256];
     struct pith_buffer b = {0};

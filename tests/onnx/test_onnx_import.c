@@ -408,10 +408,24 @@ static void test_open_sizes(void **state)
     assert_int_equal(pith_model_set_sizes(m, sizes, NULL), PITH_OK);
     shape_is(value_named(m, "y"), 4, 2, 3, 17, 300);
     const uint32_t none[3] = {2, 17, 0};
-    struct pith_error err;
-    assert_int_equal(pith_model_set_sizes(m, none, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "size d3 is 0"));
+    assert_int_equal(pith_model_set_sizes(m, none, NULL), PITH_OK);
+    shape_is(value_named(m, "y"), 1, 0); /* what has no elements has no other axes */
+    assert_int_equal(pith_model_set_sizes(m, sizes, NULL), PITH_OK);
     shape_is(value_named(m, "y"), 4, 2, 3, 17, 300);
+    pith_model_free(m);
+    struct proto g = {0}; /* an output that is a constant only where sizes are fixed */
+    proto_message(&g, GRAPH_NODE, build_node("Shape", "s", "x -> n"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> y"));
+    build_input(&g, "x", 2, -1, -1);
+    build_output(&g, "y");
+    build_output(&g, "n");
+    file = build_model(g, 13);
+    m = import(&file, NULL);
+    assert_int_equal(m->n_sizes, 2);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i].out[0] == m->outputs[1])
+            assert_null(m->values[m->nodes[i].in[0]].constant);
+    assert_null(value_named(m, "n")->constant);
     pith_model_free(m);
     file = six_elements();
     refuse(&file, NULL, PITH_ERR_ARGUMENT,
@@ -612,6 +626,40 @@ static void test_element_types(void **state)
     pith_model_free(m);
 }
 
+/* x [n] + c, where c is a Constant by a list or a single number, of floats or integers. */
+static void test_constants(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"value_float", "value_floats", "value_int", "value_ints"};
+    for (uint32_t kind = 0; kind < 4; kind++)
+        for (uint32_t n = 1; n <= (kind % 2 ? 3 : 1); n += 2) {
+            struct proto g = {0}, node = build_node("Constant", "c", "-> c"), a = {0};
+            proto_text(&a, 1, names[kind]);
+            for (uint32_t i = 0; i < n; i++)
+                if (kind < 2)
+                    proto_float(&a, kind ? 7 : 2, 0.5f + (float)i);
+                else
+                    proto_int(&a, kind == 3 ? 8 : 3, 5 + (int64_t)i);
+            proto_int(&a, 20, (int64_t[]){1, 6, 2, 7}[kind]);
+            proto_message(&node, 5, a);
+            proto_message(&g, GRAPH_NODE, node);
+            proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x c -> y"));
+            const int64_t dim[1] = {n};
+            proto_message(&g, GRAPH_INPUT,
+                          build_value("x", kind < 2 ? BUILD_FLOAT : BUILD_INT64, dim, 1));
+            build_output(&g, "y");
+            struct proto file = build_model(g, 13);
+            struct pith_model *m = import(&file, NULL);
+            const struct pith_value *c = value_named(m, "c");
+            assert_true(c->rank == kind % 2 && (!c->rank || c->dim[0] == n));
+            assert_int_equal(c->constant->count, n);
+            for (uint32_t i = 0; i < n; i++)
+                assert_true(kind < 2 ? ((float *)c->constant->data)[i] == 0.5f + (float)i
+                                     : ((int64_t *)c->constant->data)[i] == 5 + (int64_t)i);
+            pith_model_free(m);
+        }
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static void test_every_allocation_fails_once(void **state)
@@ -731,6 +779,7 @@ int main(void)
         cmocka_unit_test(test_element_types),
         cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_constants),
         cmocka_unit_test(test_real_networks),
     };
     return cmocka_run_group_tests_name("onnx_import", tests, NULL, NULL);

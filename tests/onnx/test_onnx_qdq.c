@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <math.h>
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "onnx/onnx_read.h"
@@ -172,6 +173,27 @@ static void test_bias_beyond_the_sums(void **state)
     pith_model_free(m);
 }
 
+/* Scales by which no factor can be made are refused, and not merged before. */
+static void test_no_scales(void **state)
+{
+    (void)state;
+    static const float scales[] = {0, -2, INFINITY, NAN};
+    static const char *const texts[] = {"0", "-2", "inf", "nan"};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        struct layer_spec s = plain;
+        char text[96];
+        s.y_scale = scales[i];
+        struct proto g = {0};
+        build_layer(&g, &s);
+        add(&g, "Conv", "xd wd bd -> c");
+        add(&g, "QuantizeLinear", "c sy zy -> y");
+        build_output(&g, "y");
+        snprintf(text, sizeof text, "node 'c sy zy -> y' (QuantizeLinear): scale 0 of input 1 is %s",
+                 texts[i]);
+        refuse_file(build_model(g, 13), PITH_ERR_CORRUPT, text);
+    }
+}
+
 static void test_gemm(void **state)
 {
     (void)state;
@@ -275,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_clip),
         cmocka_unit_test(test_weights_around_another_zero),
         cmocka_unit_test(test_bias_beyond_the_sums),
+        cmocka_unit_test(test_no_scales),
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_numbers_of_rows),
         cmocka_unit_test(test_moves),

@@ -93,10 +93,31 @@ static void test_tables(void **state)
     }
 }
 
+/* An operand of another shape is none that a table knows. */
+static void test_other_shapes(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++) {
+        struct shape x = {4, {1, 16, 4, 4}};
+        const enum pith_type type = byte_type();
+        struct function f = {.x = new_graph(&x, type), .real = PITH_NO_VALUE};
+        for (uint32_t k = 0; k < 4; k++)
+            f.scale[k] = scale_weight();
+        for (uint32_t k = 0; k < 2; k++)
+            f.zero[k] = bytes_weight(k ? PITH_I8 : PITH_U8, (struct shape){0});
+        const uint32_t real = real_again(&f, f.x, type, true);
+        const uint32_t pooled = gd_node(PITH_OP_GLOBAL_MAX_POOL, NULL, NULL, 1, 1, real);
+        gd_output(bytes_again(&f, function_node(&f, PITH_OP_ADD, -1, real, pooled), byte_type()));
+        check_levels("operand of another shape", 0);
+        release_case();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_other_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
