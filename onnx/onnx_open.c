@@ -396,6 +396,8 @@ static void free_passes(struct open_import *o)
 {
     for (uint32_t k = 0; k <= PASSES; k++)
         free_pass(&o->pass[k]);
+    free(o->sized);
+    o->sized = NULL;
 }
 
 /* Which constants follow the sizes: what two imports fold to different elements. */

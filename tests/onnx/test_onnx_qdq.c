@@ -188,8 +188,8 @@ static void test_no_scales(void **state)
         add(&g, "Conv", "xd wd bd -> c");
         add(&g, "QuantizeLinear", "c sy zy -> y");
         build_output(&g, "y");
-        snprintf(text, sizeof text, "node 'c sy zy -> y' (QuantizeLinear): scale 0 of input 1 is %s",
-                 texts[i]);
+        snprintf(text, sizeof text,
+                 "node 'c sy zy -> y' (QuantizeLinear): scale 0 of input 1 is %s", texts[i]);
         refuse_file(build_model(g, 13), PITH_ERR_CORRUPT, text);
     }
 }
