@@ -94,6 +94,26 @@ static void test_opset_28(void **state)
         assert_true(((const float *)y->constant->data)[i] == (float)i);
     assert_int_equal(m->nodes[1].attr[ATTR_MOD_FMOD], 0);
     pith_model_free(m);
+    static const int64_t blocks[] = {-1, 0, 1, 2, 3, 4};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        char text[96];
+        g = (struct proto){0};
+        node = build_node("SpaceToDepth", "n", "x -> y");
+        build_attr_int(&node, "blocksize", blocks[i]);
+        build_attr_text(&node, "mode", "CRD");
+        proto_message(&g, GRAPH_NODE, node);
+        build_input(&g, "x", 4, 1, 2, 2, 4);
+        build_output(&g, "y");
+        file = build_model(g, 28);
+        if (blocks[i] == 1 || blocks[i] == 2) {
+            pith_model_free(import(&file, NULL));
+            continue;
+        }
+        snprintf(text, sizeof text,
+                 "net.onnx: node 'n' (SpaceToDepth): blocksize %d does not divide its input",
+                 (int)blocks[i]);
+        refuse(&file, NULL, PITH_ERR_CORRUPT, text);
+    }
 }
 
 static struct proto long_names_graph(size_t length, char last)
