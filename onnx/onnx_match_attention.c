@@ -365,7 +365,6 @@ static bool take_masked(struct matcher *m, struct found *f, const struct onnx_no
             continue;
         if (!take_scores(m, &with, node->in[chooses ? 1 + i : i]))
             continue;
-        take_condition(m, mask);
         *f = with;
         return true;
     }
@@ -554,25 +553,23 @@ static struct source source_of(const struct matcher *m, const struct operand *o)
     return s;
 }
 
-/* All masks as one that is added. */
+/* All masks as one that is added, in the order in which they are applied. */
 static uint32_t joined_mask(struct matcher *m, uint32_t n, const struct found *f,
                             const uint32_t value[MASKS])
 {
     uint32_t sum = ONNX_VALUE_NONE;
-    for (uint32_t i = 0; i < f->n_masks; i++) {
-        const uint32_t in[2] = {sum, value[i]};
-        if (!f->mask[i].chooses)
+    for (uint32_t i = f->n_masks; i-- > 0;) {
+        const struct mask *mask = &f->mask[i];
+        if (!mask->chooses) {
+            const uint32_t in[2] = {sum, value[i]};
             sum = sum == ONNX_VALUE_NONE ? value[i]
                                          : pith_match_insert(m, n, PITH_OP_ADD, 2, in, 0, NULL);
-    }
-    if (sum == ONNX_VALUE_NONE)
-        sum = pith_match_constant(m, n, 0.0f);
-    for (uint32_t i = 0; i < f->n_masks; i++) {
-        const struct mask *mask = &f->mask[i];
-        const uint32_t fill = mask->chooses ? pith_match_constant(m, n, mask->fill) : 0;
+            continue;
+        }
+        sum = sum == ONNX_VALUE_NONE ? pith_match_constant(m, n, 0.0f) : sum;
+        const uint32_t fill = pith_match_constant(m, n, mask->fill);
         const uint32_t in[3] = {value[i], mask->keep ? sum : fill, mask->keep ? fill : sum};
-        if (mask->chooses)
-            sum = pith_match_insert(m, n, PITH_OP_WHERE, 3, in, 0, NULL);
+        sum = pith_match_insert(m, n, PITH_OP_WHERE, 3, in, 0, NULL);
     }
     return sum;
 }
@@ -624,7 +621,11 @@ static void match_product(struct matcher *m, uint32_t n, const struct onnx_node 
     if (product->attr[ATTR_MATMUL_TRANS_B])
         return;
     const struct onnx_node *softmax = take_weights(m, &f, product->in[0]);
-    if (!softmax || !take_scores(m, &f, softmax->in[0]) || !fits_cleared(&f) ||
+    if (!softmax || !take_scores(m, &f, softmax->in[0]))
+        return;
+    if (f.n_masks == 1)
+        take_condition(m, &f.mask[0]);
+    if (!fits_cleared(&f) ||
         !take_operand(m, product->in[1], false, false, &f.in[2]))
         return;
     const bool chooses = f.n_masks == 1 && f.mask[0].chooses;
