@@ -625,8 +625,7 @@ static void match_product(struct matcher *m, uint32_t n, const struct onnx_node 
         return;
     if (f.n_masks == 1)
         take_condition(m, &f.mask[0]);
-    if (!fits_cleared(&f) ||
-        !take_operand(m, product->in[1], false, false, &f.in[2]))
+    if (!fits_cleared(&f) || !take_operand(m, product->in[1], false, false, &f.in[2]))
         return;
     const bool chooses = f.n_masks == 1 && f.mask[0].chooses;
     int32_t attr[4] = {[ATTR_ATTENTION_SCALE] = (int32_t)f32_bits(f.scale),

@@ -22,7 +22,8 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
-#define CHUNKS 8u /* heads are cut into at most as many parts, each with scratch of its own */
+#define MASK_KEYS 64u /* of a mask are turned at a time */
+#define CHUNKS 8u     /* heads are cut into at most as many parts, each with scratch of its own */
 
 struct operand {
     float *data;
@@ -154,6 +155,18 @@ static struct attention attention_of(const struct op_args *args, const struct op
             if (s->dim[i] > 1)
                 a.mask_step[4 - s->rank + i] = shape_product(s, i + 1, s->rank);
     }
+    /* Heads of one query that share their keys are as many queries of one head. */
+    if (a.m == 1 && a.shared > 1) {
+        a.m = a.shared;
+        a.heads /= a.shared;
+        a.q.row = a.q.head;
+        a.y.row = a.y.head;
+        a.q.head *= a.shared;
+        a.y.head *= a.shared;
+        a.mask_step[2] = a.mask_step[1];
+        a.mask_step[1] *= a.shared;
+        a.shared = 1;
+    }
     size_t heads = (size_t)a.batch * a.heads;
     /* As many chunks with one thread as with many would need as much scratch: without threads
      * there is one. */
@@ -165,11 +178,11 @@ static struct attention attention_of(const struct op_args *args, const struct op
 
 /* Floats of the parts of a chunk's scratch, in order. */
 struct parts {
-    uint64_t k, v, q, s, y, turned;
+    uint64_t k, v, q, s, y, turned, mask, mask_rows;
 };
 
 /* Dimensions are each below 2^31, but their products with a tile's width are not bounded by the
- * file: code that plans a buffer from them checks. The last bound leaves room for the sum of six
+ * file: code that plans a buffer from them checks. The last bound leaves room for the sum of eight
  * parts times four bytes. */
 static bool rounded_product(uint64_t rows, uint64_t width, uint64_t k, uint64_t *floats)
 {
@@ -184,19 +197,22 @@ static bool parts_of(const struct attention *a, const struct dense_kernels *dens
         *p = (struct parts){.s = a->n};
         return true;
     }
-    const uint32_t panels = dense->strided ? 0 : 1;
+    const uint32_t panels = dense->strided ? 0 : 1, turned = a->mask && a->mask_step[2] ? 1 : 0;
     return rounded_product(panels * a->n, dense->mr, a->d, &p->k) &&
            rounded_product(panels * a->e, dense->mr, a->n, &p->v) &&
            rounded_product(1, dense->nr, a->d, &p->q) &&
            rounded_product(1, dense->nr, a->n, &p->s) &&
            rounded_product(1, dense->nr, a->e, &p->y) &&
-           rounded_product(1, dense->nr, a->e, &p->turned);
+           rounded_product(1, dense->nr, a->e, &p->turned) &&
+           rounded_product(turned, dense->nr, a->n, &p->mask) &&
+           rounded_product(turned, dense->nr, MASK_KEYS, &p->mask_rows);
 }
 
 /* Parts begin at multiples of 16 floats, and so do chunks: a cache line, no false sharing. */
 static uint64_t part_sum(const struct parts *p)
 {
-    return ((p->k + p->v + p->q + p->s + p->y + p->turned) + 15) & ~(uint64_t)15;
+    return ((p->k + p->v + p->q + p->s + p->y + p->turned + p->mask + p->mask_rows) + 15) &
+           ~(uint64_t)15;
 }
 
 static enum pith_status need_attention(const struct op_args *args, const struct op_env *env,
@@ -245,24 +261,6 @@ static inline float masked(const struct attention *a, const uint8_t *mask, size_
     if (a->mask->type == PITH_F32)
         return score + ((const float *)(const void *)mask)[at];
     return (mask[at] != 0) == a->keep ? score : a->fill;
-}
-
-/* The mask of one key for `width` scores in a row, those of queries m .. m + width - 1. */
-static void mask_scores(const struct attention *a, const struct head *h, size_t n, size_t m,
-                        float *s, size_t width)
-{
-    size_t at = n * a->mask_step[3], step = a->mask_step[2];
-    /* The mask of padding is the same for all queries (step 0): one test a key instead of one an
-     * element. */
-    if (step == 0 && a->mask->type == PITH_BOOL) { /* a key that no query sees, or all do */
-        const float fill = a->fill;
-        const bool hidden = (h->mask[at] != 0) != a->keep;
-        for (size_t j = 0; hidden && j < width; j++)
-            s[j] = fill;
-        return;
-    }
-    for (size_t j = 0; j < width; j++)
-        s[j] = masked(a, h->mask, at + (m + j) * step, s[j]);
 }
 
 /* Query i sees no key: the mask leaves -inf of each score. */
@@ -319,7 +317,7 @@ static void head_plain(const struct attention *a, const struct head *h, float *s
 }
 
 struct tile_memory {
-    float *k, *v, *q, *s, *y, *turned;
+    float *k, *v, *q, *s, *y, *turned, *mask, *mask_rows;
 };
 
 static struct tile_memory memory_of(const struct parts *p, float *at)
@@ -330,11 +328,90 @@ static struct tile_memory memory_of(const struct parts *p, float *at)
     t.s = t.q + p->q;
     t.y = t.s + p->s;
     t.turned = t.y + p->y;
+    t.mask = t.turned + p->turned;
+    t.mask_rows = t.mask + p->mask;
     return t;
 }
 
 /* A vector wherever it lies: this file is built for size, without loops made vectors. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+typedef int32_t four_i32 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint8_t four_u8 __attribute__((vector_size(4), aligned(1), may_alias));
+
+/* A mask that is the same for all queries: one test a key instead of one an element. */
+static void mask_keys(const struct attention *a, const struct head *h, float *s, uint32_t nr)
+{
+    const bool adds = a->mask->type == PITH_F32;
+    for (size_t n = 0; n < a->n; n++, s += nr) {
+        const size_t at = n * a->mask_step[3];
+        const float more = adds ? ((const float *)(const void *)h->mask)[at] : 0.0f;
+        if (adds ? more == 0.0f : (h->mask[at] != 0) == a->keep)
+            continue;
+        for (uint32_t j = 0; j < nr; j += 4)
+            if (adds)
+                *(four *)(void *)(s + j) += more;
+            else
+                *(four *)(void *)(s + j) = (four){a->fill, a->fill, a->fill, a->fill};
+    }
+}
+
+/* n keys of a query: 1 where a bool mask hides one, else 0. */
+static void hidden_row(const struct attention *a, const uint8_t *mask, size_t n, float *y)
+{
+    const size_t step = a->mask_step[3];
+    const int32_t keep = a->keep ? -1 : 0;
+    size_t i = 0;
+    for (; i + 4 <= n && step == 1; i += 4) {
+        const four_u8 m = *(const four_u8 *)(const void *)(mask + i);
+        const four_i32 hides = (__builtin_convertvector(m, four_i32) != 0) ^ keep;
+        *(four *)(void *)(y + i) = __builtin_convertvector(hides & 1, four);
+    }
+    for (; i < n; i++)
+        y[i] = (mask[i * step] != 0) != a->keep ? 1.0f : 0.0f;
+}
+
+/* The mask of queries m .. m + width - 1 as columns, turned [N, nr]: what is added, or 1 where a
+ * key is hidden. rows: of bool masks, some keys of each query. */
+static void turn_mask(const struct attention *a, const struct head *h, size_t m, uint32_t width,
+                      float *turned, float *rows)
+{
+    const struct dense_kernels *dense = dense_of(a->env);
+    const size_t ld = a->mask_step[2], step = a->mask_step[3], at = m * ld;
+    if (a->mask->type == PITH_F32) {
+        dense->pack_rows_f32((const float *)(const void *)h->mask + at, ld, step, width, a->n,
+                             dense->nr, turned, 0);
+        return;
+    }
+    for (size_t n = 0; n < a->n; n += MASK_KEYS) {
+        const size_t keys = a->n - n < MASK_KEYS ? a->n - n : MASK_KEYS;
+        for (size_t j = 0; j < width; j++)
+            hidden_row(a, h->mask + at + j * ld + n * step, keys, rows + j * MASK_KEYS);
+        dense->pack_rows_f32(rows, MASK_KEYS, 1, width, keys, dense->nr, turned + n * dense->nr, 0);
+    }
+}
+
+/* s [N, nr] masked; turned: as turn_mask() leaves it. */
+static void mask_tile(const struct attention *a, const struct head *h, float *s,
+                      const float *turned)
+{
+    const uint32_t nr = dense_of(a->env)->nr;
+    const float *end = s + (size_t)a->n * nr;
+    if (a->mask_step[2] == 0) {
+        mask_keys(a, h, s, nr);
+        return;
+    }
+    if (a->mask->type == PITH_F32) {
+        for (; s < end; s += 4, turned += 4)
+            *(four *)(void *)s += *(const four *)(const void *)turned;
+        return;
+    }
+    const four_i32 fill = (four_i32)(four){a->fill, a->fill, a->fill, a->fill};
+    for (; s < end; s += 4, turned += 4) {
+        const four_i32 keeps = *(const four *)(const void *)turned == 0.0f;
+        *(four_i32 *)(void *)s = (*(four_i32 *)(void *)s & keeps) | (fill & ~keeps);
+    }
+}
 
 /* Columns of x [rows, nr] times factors of their own; nr is a multiple of 4. */
 static void scale_columns(float *x, size_t rows, uint32_t nr, const float *factor)
@@ -372,8 +449,8 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
                                .k = a->d,
                                .finish = true};
     dense->gemm_f32(&job);
-    for (size_t n = 0; n < a->n && h->mask; n++)
-        mask_scores(a, h, n, m, t->s + n * nr, width);
+    if (h->mask)
+        mask_tile(a, h, t->s, t->mask);
     pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, factor);
     if (h->mask)
         clear_unseeing(a, h, m, t->s, nr, width, factor);
@@ -400,19 +477,25 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
         memcpy(h->y + (m + j) * a->y.row, t->turned + (size_t)j * a->e, a->e * sizeof(float));
 }
 
-/* k and v are read M / nr times. */
-static void head_tiles(const struct attention *a, const struct head *h, const struct parts *p,
-                       float *scratch)
+/* k and v are read M / nr times. Of several heads the mask is the same, and turned once a tile. */
+static void head_tiles(const struct attention *a, size_t first, size_t heads,
+                       const struct tile_memory *t)
 {
     const struct dense_kernels *dense = dense_of(a->env);
-    const struct tile_memory t = memory_of(p, scratch);
-    if (!dense->strided) {
-        const size_t mr = dense->mr;
-        dense->pack_rows_f32(h->k, a->k.row, 1, a->n, a->d, dense->mr, t.k, a->d * mr);
-        dense->pack_rows_f32(h->v, 1, a->v.row, a->e, a->n, dense->mr, t.v, a->n * mr);
+    for (size_t m = 0; m < a->m; m += dense->nr) {
+        const uint32_t width = a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr;
+        for (size_t i = 0; i < heads; i++) {
+            const struct head h = head_of(a, first + i);
+            if (!dense->strided && m == 0) {
+                const size_t mr = dense->mr;
+                dense->pack_rows_f32(h.k, a->k.row, 1, a->n, a->d, dense->mr, t->k, a->d * mr);
+                dense->pack_rows_f32(h.v, 1, a->v.row, a->e, a->n, dense->mr, t->v, a->n * mr);
+            }
+            if (h.mask && a->mask_step[2] && i == 0)
+                turn_mask(a, &h, m, width, t->mask, t->mask_rows);
+            tile_of_head(a, &h, m, width, t);
+        }
     }
-    for (size_t m = 0; m < a->m; m += dense->nr)
-        tile_of_head(a, h, m, a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr, &t);
 }
 
 static void chunk_body(void *arg, uint32_t i, uint32_t lane)
@@ -420,16 +503,23 @@ static void chunk_body(void *arg, uint32_t i, uint32_t lane)
     const struct attention *a = arg;
     const struct dense_kernels *dense = dense_of(a->env);
     const size_t heads = (size_t)a->batch * a->heads, each = (heads + a->chunks - 1) / a->chunks;
+    const size_t end = (i + 1) * each < heads ? (i + 1) * each : heads;
+    const bool together = dense->strided && a->mask && a->mask_step[1] == 0;
     struct parts p = {0};
     /* It cannot fail any more: need_attention() computed the same before. */
     parts_of(a, dense, &p); /* it did while planning */
     float *scratch = (float *)a->env->scratch + (size_t)(lane * part_sum(&p));
-    for (size_t item = i * each; item < heads && item < (i + 1) * each; item++) {
-        struct head h = head_of(a, item);
-        if (dense->nr)
-            head_tiles(a, &h, &p, scratch);
-        else
-            head_plain(a, &h, scratch);
+    const struct tile_memory t = memory_of(&p, scratch);
+    for (size_t item = i * each, n = 1; item < end; item += n) {
+        const size_t more = a->heads - item % a->heads; /* of the same sample */
+        if (together)
+            n = end - item < more ? end - item : more;
+        if (dense->nr) {
+            head_tiles(a, item, n, &t);
+            continue;
+        }
+        const struct head h = head_of(a, item);
+        head_plain(a, &h, scratch);
     }
 }
 

@@ -14,9 +14,9 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto as T, numpy_helper as nh
 
-from open_sizes import Graph, combinations, feed_of, outputs_of, run
+from open_sizes import PITH, Graph, combinations, feed_of, outputs_of, run
 
-D, H, HD = 32, 4, 8
+D, H, HD = (int(v) for v in os.environ.get("WIDTHS", "32,4,8").split(","))  # of a token, heads, of a head
 LOW = np.float32(np.finfo(np.float32).min)
 
 
@@ -219,7 +219,7 @@ def vit(g):
 
 def gpt2(g):
     """Conv1D layers on [B * T,D]; the table of what is before what is cut out of a buffer."""
-    seen = g.const(np.tril(np.ones((64, 64), bool))[None, None])
+    seen = g.const(np.tril(np.ones((256, 256), bool))[None, None])
 
     def attend(x):
         flat = g.node("Gemm", g.node("Reshape", x, g.ints(-1, D)), g.weight(D, 3 * D), g.weight(3 * D))

@@ -288,7 +288,7 @@ static void test_attention_pieces(void **state)
             PITH_OP_ATTENTION, 2, low, 4);
     becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o lowest e -> f; Add m f -> g;"
                   "Softmax g -> h; MatMul h c -> y",
-            PITH_OP_ATTENTION, 3, plain, 4);
+            PITH_OP_ATTENTION, 4, plain, 4);
     becomes(SPLIT "Greater m one -> o; MatMul a b -> e; Where o lowest e -> f; Softmax f -> g;"
                   "Where o none g -> h; MatMul h c -> y",
             PITH_OP_ATTENTION, 2, none, 4);
