@@ -80,8 +80,5 @@ enum pith_status pith_norms_validate(struct run *r)
     if (!r->val || to->folded == 0)
         return PITH_OK;
     return pith_ranks_agree(r->opts->ranks,
-                            pith_validate(r->m, r->val, r->opts->loss, r->softmax, r->opts->threads,
-                                          r->opts->ranks, r->answers.log_p ? &r->answers : NULL,
-                                          &to->val_loss, &to->val_accuracy, r->err),
-                            r->err);
+                            pith_run_validate(r, r->m, &to->val_loss, &to->val_accuracy), r->err);
 }

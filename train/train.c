@@ -58,6 +58,18 @@ static bool is_best(struct run *r, const struct pith_train_progress *p)
     return best;
 }
 
+enum pith_status pith_run_validate(struct run *r, const struct pith_model *m, double *loss,
+                                   double *accuracy)
+{
+    const struct validate_opts o = {.data = r->val,
+                                    .loss = r->opts->loss,
+                                    .probabilities = r->softmax,
+                                    .threads = r->opts->threads,
+                                    .ranks = r->opts->ranks,
+                                    .answers = r->answers.log_p ? &r->answers : NULL};
+    return pith_validate(m, &o, loss, accuracy, r->err);
+}
+
 /* As the network of integers that it shall be, where it shall. */
 static enum pith_status validate(struct run *r, struct pith_train_progress *p)
 {
@@ -70,9 +82,7 @@ static enum pith_status validate(struct run *r, struct pith_train_progress *p)
         status = q->make(q->user, r->m, &made, r->err);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
     if (!status)
-        status = pith_validate(
-            made ? made : r->m, r->val, r->opts->loss, r->softmax, r->opts->threads, r->opts->ranks,
-            r->answers.log_p ? &r->answers : NULL, &p->val_loss, &p->val_accuracy, r->err);
+        status = pith_run_validate(r, made ? made : r->m, &p->val_loss, &p->val_accuracy);
     pith_fake_graph_insert(r->fake, r->m);
     pith_model_free(made);
     return status;

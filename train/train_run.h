@@ -63,6 +63,10 @@ enum pith_status pith_run_record_teacher(struct run *r);
 /* Batch i of the epoch: forward, loss, backward, optimizer. */
 enum pith_status pith_run_step(struct run *r, uint64_t i);
 
+/* m, the run's network or one made of it, on the validation samples. */
+enum pith_status pith_run_validate(struct run *r, const struct pith_model *m, double *loss,
+                                   double *accuracy);
+
 enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train);
 enum pith_status pith_run_save(struct run *r);
 /* Takes up what the checkpoint holds, or starts. */

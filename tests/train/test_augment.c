@@ -10,6 +10,7 @@
 #include "train/batch/augment.h"
 
 enum { H = 20, W = 24, N = 2 * H * W };
+static const struct picture_size of_1 = {1, H, W}, of_2 = {2, H, W}, of_3 = {3, H, W};
 
 static void picture(float *x)
 {
@@ -57,16 +58,16 @@ static void test_nothing_and_seeds(void **state)
     struct augment none = {0}, all = parsed("shift=2,rotate=7,scale=0.07,shear=0.09,elastic=1.2");
     picture(x);
     memcpy(y, x, sizeof x);
-    pith_augment(&none, 5, 2, H, W, y, scratch);
+    pith_augment(&none, 5, &of_2, y, scratch);
     for (uint32_t i = 0; i < N; i++)
         assert_true(fabsf(x[i] - y[i]) < 1e-5f);
     memcpy(y, x, sizeof x);
     memcpy(z, x, sizeof x);
-    pith_augment(&all, 5, 2, H, W, y, scratch);
-    pith_augment(&all, 5, 2, H, W, z, scratch);
+    pith_augment(&all, 5, &of_2, y, scratch);
+    pith_augment(&all, 5, &of_2, z, scratch);
     assert_memory_equal(y, z, sizeof y);
     memcpy(z, x, sizeof x);
-    pith_augment(&all, 6, 2, H, W, z, scratch);
+    pith_augment(&all, 6, &of_2, z, scratch);
     assert_memory_not_equal(y, z, sizeof y);
     for (uint32_t i = 0; i < N; i++)
         assert_true(y[i] >= -1e-5f && y[i] <= 1.2501f); /* interpolation never overshoots */
@@ -82,7 +83,7 @@ static void test_flip(void **state)
     picture(x);
     for (uint64_t seed = 0; seed < 64; seed++) {
         memcpy(y, x, sizeof x);
-        pith_augment(&a, seed, 2, H, W, y, scratch);
+        pith_augment(&a, seed, &of_2, y, scratch);
         bool mirror = fabsf(y[0] - x[W - 1]) < 1e-5f;
         mirrored += mirror;
         for (uint32_t row = 0; row < 2 * H; row++)
@@ -124,19 +125,19 @@ static void test_shift_and_turn(void **state)
     double smallest = 9, largest = 9;
     for (uint64_t seed = 0; seed < 200; seed++) {
         blob(x, 9, 11);
-        pith_augment(&shift, seed, 1, H, W, x, scratch);
+        pith_augment(&shift, seed, &of_1, x, scratch);
         centre(x, &row, &col, &mass);
         assert_true(fabs(row - 9) <= 3.01 && fabs(col - 11) <= 3.01 && fabs(mass - 9) < 1e-3);
         furthest = fmax(furthest, fabs(col - 11));
         blob(x, 9, 19);
-        pith_augment(&turn, seed, 1, H, W, x, scratch);
+        pith_augment(&turn, seed, &of_1, x, scratch);
         centre(x, &row, &col, &mass);
         double angle = atan2(row - 9.5, col - 11.5) - atan2(9 - 9.5, 19 - 11.5);
         assert_true(fabs(hypot(row - 9.5, col - 11.5) - hypot(0.5, 7.5)) < 0.1);
         assert_true(fabs(angle) < 20.5 * 3.14159265 / 180);
         most_turned = fmax(most_turned, fabs(angle));
         blob(x, 9, 11);
-        pith_augment(&size, seed, 1, H, W, x, scratch);
+        pith_augment(&size, seed, &of_1, x, scratch);
         centre(x, &row, &col, &mass);
         smallest = fmin(smallest, mass);
         largest = fmax(largest, mass);
@@ -153,7 +154,7 @@ static void test_elastic_is_smooth(void **state)
     struct augment a = parsed("elastic=4");
     for (uint64_t seed = 0; seed < 100; seed++) {
         blob(x, 9, 11);
-        pith_augment(&a, seed, 1, H, W, x, scratch);
+        pith_augment(&a, seed, &of_1, x, scratch);
         centre(x, &row, &col, &mass);
         assert_true(fabs(row - 9) < 4 && fabs(col - 11) < 4 && mass > 2 && mass < 30);
         furthest = fmax(furthest, fabs(row - 9));
@@ -170,7 +171,7 @@ static void test_cutout(void **state)
     for (uint64_t seed = 0; seed < 100; seed++) {
         uint32_t zeros = 0;
         picture(x);
-        pith_augment(&a, seed, 2, H, W, x, scratch);
+        pith_augment(&a, seed, &of_2, x, scratch);
         for (uint32_t i = 0; i < H * W; i++) {
             assert_true((x[i] == 0) == (x[i + H * W] == 0)); /* all channels alike */
             zeros += x[i] == 0;
@@ -194,13 +195,13 @@ static void test_clean(void **state)
     for (uint64_t seed = 0; seed < 400; seed++) {
         memcpy(y, x, sizeof x);
         memcpy(z, x, sizeof x);
-        pith_augment(&all, seed, 2, H, W, y, scratch);
-        pith_augment(&some, seed, 2, H, W, z, scratch);
+        pith_augment(&all, seed, &of_2, y, scratch);
+        pith_augment(&some, seed, &of_2, z, scratch);
         bool as_it_is = memcmp(x, z, sizeof x) == 0;
         same += as_it_is;
         assert_true(as_it_is || memcmp(y, z, sizeof y) == 0);
         memcpy(z, x, sizeof x);
-        pith_augment(&no, seed, 2, H, W, z, scratch);
+        pith_augment(&no, seed, &of_2, z, scratch);
         assert_memory_equal(x, z, sizeof x);
     }
     assert_in_range(same, 70, 130);
@@ -217,7 +218,7 @@ static void test_crop(void **state)
     for (uint64_t seed = 0; seed < 500; seed++) {
         uint32_t found = 0;
         memcpy(y, x, sizeof x);
-        pith_augment(&a, seed, 2, H, W, y, scratch);
+        pith_augment(&a, seed, &of_2, y, scratch);
         for (int dy = -2; dy <= 2; dy++)
             for (int dx = -2; dx <= 2; dx++) {
                 uint32_t wrong = 0;
@@ -264,7 +265,7 @@ static void test_colours(void **state)
         for (int way = 0; way < 3; way++) {
             struct augment a = parsed(texts[way]);
             memcpy(y, x, sizeof x);
-            pith_augment(&a, seed, 3, H, W, y, scratch);
+            pith_augment(&a, seed, &of_3, y, scratch);
             statistics(y, ALL, &mean_y, &spread_y);
             double moved = way == 0 ? fabs(mean_y - mean) / spread
                            : way == 1
@@ -290,7 +291,7 @@ static void test_noise(void **state)
     picture(x);
     memcpy(y, x, sizeof x);
     statistics(x, N, &mean_x, &spread_x);
-    pith_augment(&a, 3, 2, H, W, y, scratch);
+    pith_augment(&a, 3, &of_2, y, scratch);
     for (uint32_t i = 0; i < N; i++)
         y[i] -= x[i];
     statistics(y, N, &mean, &spread); /* of N Gaussian numbers: within 4 of their deviations */

@@ -275,8 +275,9 @@ static void *validate_it(void *arg)
 {
     struct job *j = arg;
     double loss, accuracy;
-    j->status = pith_validate(j->m, j->val, j->o.loss, false, 1, &j->seat.ranks, NULL, &loss,
-                              &accuracy, &j->err);
+    const struct validate_opts o = {
+        .data = j->val, .loss = j->o.loss, .threads = 1, .ranks = &j->seat.ranks};
+    j->status = pith_validate(j->m, &o, &loss, &accuracy, &j->err);
     return NULL;
 }
 

@@ -151,10 +151,10 @@ static void bend_row(const float *field, float y, float row[FIELD_PADDED])
                  w[3] * at[k + 3 * FIELD_PADDED];
 }
 
-static float at_or_zero(const float *x, uint32_t height, uint32_t width, int row, int col)
+static float at_or_zero(const float *x, const struct picture_size *s, int row, int col)
 {
-    bool inside = row >= 0 && col >= 0 && row < (int)height && col < (int)width;
-    return inside ? x[(size_t)row * width + (size_t)col] : 0.0f;
+    bool inside = row >= 0 && col >= 0 && row < (int)s->height && col < (int)s->width;
+    return inside ? x[(size_t)row * s->width + (size_t)col] : 0.0f;
 }
 
 /* A place between four pixels. */
@@ -164,29 +164,29 @@ struct place {
     bool within; /* all four are pixels */
 };
 
-static struct place place_at(uint32_t height, uint32_t width, float row, float col)
+static struct place place_at(const struct picture_size *s, float row, float col)
 {
-    if (!(row > -1 && col > -1 && row < (float)height && col < (float)width))
+    if (!(row > -1 && col > -1 && row < (float)s->height && col < (float)s->width))
         return (struct place){.row = -2};
     int r = (int)(row + 1) - 1, c = (int)(col + 1) - 1; /* towards minus infinity */
     return (struct place){r, c, row - (float)r, col - (float)c,
-                          r >= 0 && c >= 0 && r + 1 < (int)height && c + 1 < (int)width};
+                          r >= 0 && c >= 0 && r + 1 < (int)s->height && c + 1 < (int)s->width};
 }
 
-static float between(const float *x, uint32_t height, uint32_t width, const struct place *p)
+static float between(const float *x, const struct picture_size *s, const struct place *p)
 {
     if (p->row < -1)
         return 0.0f;
     float around[4];
     if (p->within) {
-        const float *at = x + (size_t)p->row * width + (size_t)p->col;
+        const float *at = x + (size_t)p->row * s->width + (size_t)p->col;
         around[0] = at[0];
         around[1] = at[1];
-        around[2] = at[width];
-        around[3] = at[width + 1];
+        around[2] = at[s->width];
+        around[3] = at[s->width + 1];
     } else {
         for (int i = 0; i < 4; i++)
-            around[i] = at_or_zero(x, height, width, p->row + i / 2, p->col + i % 2);
+            around[i] = at_or_zero(x, s, p->row + i / 2, p->col + i % 2);
     }
     float top = around[0] * (1 - p->right) + around[1] * p->right;
     float bottom = around[2] * (1 - p->right) + around[3] * p->right;
@@ -219,9 +219,10 @@ static float bend(const struct columns *c, uint32_t k, const float row[FIELD_PAD
     return w[0] * at[0] + w[1] * at[1] + w[2] * at[2] + w[3] * at[3];
 }
 
-static void move_columns(const struct map *m, const struct columns *columns, uint32_t channels,
-                         uint32_t height, uint32_t width, const float *from, float *to)
+static void move_columns(const struct map *m, const struct columns *columns,
+                         const struct picture_size *s, const float *from, float *to)
 {
+    const uint32_t height = s->height, width = s->width;
     float cy = (float)(height - 1) / 2, cx = (float)(width - 1) / 2;
     size_t plane = (size_t)height * width;
     for (uint32_t row = 0; row < height; row++) {
@@ -237,29 +238,28 @@ static void move_columns(const struct map *m, const struct columns *columns, uin
                 sy += bend(columns, k, field[0]);
                 sx += bend(columns, k, field[1]);
             }
-            struct place p = place_at(height, width, sy, sx);
-            for (uint32_t c = 0; c < channels; c++)
-                to[c * plane + (size_t)row * width + col] =
-                    between(from + c * plane, height, width, &p);
+            struct place p = place_at(s, sy, sx);
+            for (uint32_t c = 0; c < s->channels; c++)
+                to[c * plane + (size_t)row * width + col] = between(from + c * plane, s, &p);
         }
     }
 }
 
-static void move_pixels(const struct map *m, uint32_t channels, uint32_t height, uint32_t width,
-                        const float *from, float *to)
+static void move_pixels(const struct map *m, const struct picture_size *s, const float *from,
+                        float *to)
 {
-    for (uint32_t first = 0; first < width; first += COLUMNS) {
-        struct columns columns = columns_from(first, width);
-        move_columns(m, &columns, channels, height, width, from, to);
+    for (uint32_t first = 0; first < s->width; first += COLUMNS) {
+        struct columns columns = columns_from(first, s->width);
+        move_columns(m, &columns, s, from, to);
     }
 }
 
-static void cover(float side, uint64_t *state, uint32_t channels, uint32_t height, uint32_t width,
-                  float *x)
+static void cover(float side, uint64_t *state, const struct picture_size *s, float *x)
 {
+    const uint32_t height = s->height, width = s->width;
     int n = (int)side, row = (int)random_below(state, height),
         col = (int)random_below(state, width);
-    for (uint32_t c = 0; c < channels; c++)
+    for (uint32_t c = 0; c < s->channels; c++)
         for (int i = row - n / 2; i < row - n / 2 + n; i++)
             for (int k = col - n / 2; k < col - n / 2 + n; k++)
                 if (i >= 0 && k >= 0 && i < (int)height && k < (int)width)
@@ -330,31 +330,31 @@ static float whole(float most, uint64_t *state)
     return (float)random_below(state, 2 * n + 1) - (float)n;
 }
 
-static void move(const struct augment *a, uint64_t seed, uint32_t channels, uint32_t height,
-                 uint32_t width, float *x, float *scratch)
+static void move(const struct augment *a, uint64_t seed, const struct picture_size *s, float *x,
+                 float *scratch)
 {
     uint64_t state = seed, crop = seed_of(seed, CROP);
     struct map m = draw_map(a, &state);
     m.x0 += whole(a->crop, &crop);
     m.y0 += whole(a->crop, &crop);
-    memcpy(scratch, x, (size_t)channels * height * width * sizeof *x);
-    move_pixels(&m, channels, height, width, scratch, x);
+    memcpy(scratch, x, (size_t)s->channels * s->height * s->width * sizeof *x);
+    move_pixels(&m, s, scratch, x);
     if (a->cutout >= 1)
-        cover(a->cutout, &state, channels, height, width, x);
+        cover(a->cutout, &state, s, x);
 }
 
-void pith_augment(const struct augment *a, uint64_t seed, uint32_t channels, uint32_t height,
-                  uint32_t width, float *x, float *scratch)
+void pith_augment(const struct augment *a, uint64_t seed, const struct picture_size *size, float *x,
+                  float *scratch)
 {
     uint64_t clean = seed_of(seed, CLEAN), colours = seed_of(seed, COLOURS),
              noise = seed_of(seed, NOISE);
-    size_t plane = (size_t)height * width;
+    size_t plane = (size_t)size->height * size->width;
     if (random_unit_f32(&clean) < a->clean)
         return;
     if (recolours(a))
-        recolour(a, &colours, channels, plane, x);
+        recolour(a, &colours, size->channels, plane, x);
     if (a->noise > 0)
-        add_noise(a->noise, &noise, channels * plane, x);
+        add_noise(a->noise, &noise, size->channels * plane, x);
     if (pith_augment_moves(a))
-        move(a, seed, channels, height, width, x, scratch);
+        move(a, seed, size, x, scratch);
 }

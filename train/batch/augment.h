@@ -31,9 +31,14 @@ struct augment {
 enum pith_status pith_augment_parse(const char *text, struct augment *a, struct pith_error *err);
 bool pith_augment_any(const struct augment *a);
 bool pith_augment_moves(const struct augment *a); /* which only a picture can be */
+
+struct picture_size {
+    uint32_t channels, height, width;
+};
+
 /* x: [channels, height, width], changed in place; what comes from outside of the picture is 0.
  * scratch: as large. The seed alone decides what is drawn. Mixing is not done here. */
-void pith_augment(const struct augment *a, uint64_t seed, uint32_t channels, uint32_t height,
-                  uint32_t width, float *x, float *scratch);
+void pith_augment(const struct augment *a, uint64_t seed, const struct picture_size *size, float *x,
+                  float *scratch);
 
 #endif

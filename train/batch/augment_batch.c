@@ -122,12 +122,13 @@ void pith_augment_slice(const struct augment_batch *b, uint64_t seed, uint64_t f
                         const uint32_t *number, uint32_t slice, struct tape_tensor *x)
 {
     bool picture = x->shape.rank == 4;
-    uint32_t c = picture ? x->shape.dim[1] : 1, h = picture ? x->shape.dim[2] : 1;
-    uint32_t w = picture ? x->shape.dim[3] : (uint32_t)b->each;
+    const uint32_t *dim = x->shape.dim;
+    const struct picture_size size = picture ? (struct picture_size){dim[1], dim[2], dim[3]}
+                                             : (struct picture_size){1, 1, (uint32_t)b->each};
     uint64_t base = seed * RANDOM_STRIDE + first;
     for (uint32_t i = 0; i < b->per_slice; i++) {
         uint64_t state = base + (number ? number[i] : i);
-        pith_augment(&b->a, next_random(&state), c, h, w, (float *)x->data + i * b->each,
+        pith_augment(&b->a, next_random(&state), &size, (float *)x->data + i * b->each,
                      b->scratch + slice * b->each);
     }
     if (!b->share)

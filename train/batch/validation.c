@@ -244,21 +244,19 @@ enum pith_status pith_teacher_answers(const struct pith_model *teacher, struct p
     return pack_and_run(&v, teacher, threads, err);
 }
 
-enum pith_status pith_validate(const struct pith_model *m, struct pith_data *data,
-                               enum pith_loss loss, bool probabilities, uint32_t threads,
-                               const struct pith_ranks *ranks,
-                               const struct teacher_answers *answers, double *mean_loss,
-                               double *accuracy, struct pith_error *err)
+enum pith_status pith_validate(const struct pith_model *m, const struct validate_opts *o,
+                               double *mean_loss, double *accuracy, struct pith_error *err)
 {
-    struct validation v = {.data = data,
-                           .loss = loss,
-                           .probabilities = probabilities,
-                           .ranks = ranks,
-                           .answers = answers};
-    enum pith_status status = pack_and_run(&v, m, threads, err);
+    struct validation v = {.data = o->data,
+                           .loss = o->loss,
+                           .probabilities = o->probabilities,
+                           .ranks = o->ranks,
+                           .answers = o->answers};
+    const double n = (double)pith_data_count(o->data);
+    enum pith_status status = pack_and_run(&v, m, o->threads, err);
     if (status)
         return status;
-    *mean_loss = v.sum / (double)pith_data_count(data);
-    *accuracy = loss == PITH_SQUARED_ERROR ? NAN : (double)v.right / (double)pith_data_count(data);
+    *mean_loss = v.sum / n;
+    *accuracy = o->loss == PITH_SQUARED_ERROR ? NAN : (double)v.right / n;
     return PITH_OK;
 }

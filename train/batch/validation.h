@@ -18,15 +18,21 @@ enum pith_status pith_teacher_answers(const struct pith_model *teacher, struct p
                                       bool probabilities, uint32_t threads,
                                       struct teacher_answers *answers, struct pith_error *err);
 
-/* Mean over samples; *accuracy is NAN without classes. probabilities: the output has gone through
- * softmax. The loss is the cross-entropy (PITH_SQUARED_ERROR: the mean square) without smoothing or
- * teacher, so that runs compare. answers: NULL, or instead of labels: the loss is then T^2 KL to
- * the teacher's softened classes, the accuracy the share of samples that both put into the same
- * class. ranks: share the work; all get the same numbers. */
-enum pith_status pith_validate(const struct pith_model *m, struct pith_data *data,
-                               enum pith_loss loss, bool probabilities, uint32_t threads,
-                               const struct pith_ranks *ranks,
-                               const struct teacher_answers *answers, double *mean_loss,
-                               double *accuracy, struct pith_error *err);
+/* How a model is validated. */
+struct validate_opts {
+    struct pith_data *data;
+    enum pith_loss loss;
+    bool probabilities; /* the output has gone through softmax */
+    uint32_t threads;
+    const struct pith_ranks *ranks;        /* NULL, or share the work; all get the same numbers */
+    const struct teacher_answers *answers; /* NULL, or instead of labels */
+};
+
+/* Mean over samples; *accuracy is NAN without classes. The loss is the cross-entropy
+ * (PITH_SQUARED_ERROR: the mean square) without smoothing or teacher, so that runs compare. With
+ * answers the loss is T^2 KL to the teacher's softened classes, the accuracy the share of samples
+ * that both put into the same class. */
+enum pith_status pith_validate(const struct pith_model *m, const struct validate_opts *o,
+                               double *mean_loss, double *accuracy, struct pith_error *err);
 
 #endif
