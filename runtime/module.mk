@@ -28,5 +28,9 @@ FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_ac
     recurrent_product strided_copy
 $(O)/runtime/%.o: FILE_CFLAGS := -Os
 $(O)/runtime/decode/%.o $(O)/runtime/kernels/%.o $(FAST_runtime:%=$(O)/runtime/\%/%.o): FILE_CFLAGS :=
+# gcc: what is left of a long loop behind its last whole vector is computed element by element, in fewer bytes.
+SCALAR_TAILS := $(shell $(CC) -Werror --param=vect-epilogues-nomask=0 -x c -c /dev/null -o /dev/null 2>/dev/null && echo --param=vect-epilogues-nomask=0)
+LONG_runtime := op_binary op_cast op_quantize op_recurrent op_unary
+$(O)/runtime/decode/%.o $(LONG_runtime:%=$(O)/runtime/ops/%.o): FILE_CFLAGS := $(SCALAR_TAILS)
 # Where its loops begin decides over 5 %, and not where a linker happens to put the function.
 $(O)/runtime/kernels/x86/gemm_f32_avx512.o: FILE_CFLAGS := -falign-functions=64 -falign-loops=32
