@@ -156,7 +156,8 @@ enum pith_status pith_onnx_center_weight(struct onnx_lower *l, bool rows, uint32
                                          uint32_t *zero)
 {
     struct onnx_steps s = {l, PITH_OK};
-    if (*zero == ONNX_VALUE_NONE || !is_bytes(&s, *w) || !is_bytes(&s, *zero))
+    if (*zero == ONNX_VALUE_NONE || *w == ONNX_VALUE_NONE || !is_bytes(&s, *w) ||
+        !is_bytes(&s, *zero))
         return s.status;
     const struct onnx_value weight = l->im->values[*w], z = l->im->values[*zero];
     const size_t count = shape_elems(&weight.shape), n = shape_elems(&z.shape);

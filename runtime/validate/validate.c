@@ -99,12 +99,10 @@ static uint32_t known_key(const struct stream *key)
     return 0;
 }
 
-/* Numbers below META_FIRST_LENGTH are known keys, those from it on lengths. */
+/* Numbers below META_FIRST_LENGTH are known keys, those from it on lengths; 0 is none of them. */
 static bool read_key(struct reader *r, struct stream *key)
 {
     uint64_t v = rd_varint(r, META_FIRST_LENGTH - 1 + MAX_NAME_BYTES);
-    if (r->bad)
-        return false;
     if (v < META_FIRST_LENGTH) {
         const char *known = pith_meta_key((uint32_t)v);
         if (!known)

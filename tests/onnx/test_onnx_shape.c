@@ -176,6 +176,49 @@ static void test_messages(void **state)
            "net.onnx: node 'gate' (Swish): nothing makes its output 1 'z'");
 }
 
+/* What decides shapes must be known: the last input of each is the network's. */
+static void test_computed_operands(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op, *links, *name;
+    } rows[] = {
+        {"ConstantOfShape", "n -> y", "input"},
+        {"Reshape", "x n -> y", "shape"},
+        {"Expand", "x n -> y", "shape"},
+        {"Tile", "x n -> y", "repeats"},
+        {"Slice", "x n n -> y", "starts"},
+        {"Slice", "x k n -> y", "ends"},
+        {"Slice", "x k k n -> y", "axes"},
+        {"Slice", "x k k k n -> y", "steps"},
+        {"Unsqueeze", "x n -> y", "axes"},
+        {"Squeeze", "x n -> y", "axes"},
+        {"Pad", "x n -> y", "pads"},
+        {"Split", "x n -> y", "split"},
+        {"ReduceSum", "x n -> y", "axes"},
+        {"TopK", "x n -> y v", "k"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        struct proto g = {0};
+        struct pith_model *m = NULL;
+        struct pith_error err = {0};
+        proto_message(&g, GRAPH_NODE, build_node(rows[i].op, "node", rows[i].links));
+        build_input(&g, "x", 2, 2, 3);
+        const int64_t dim[1] = {2};
+        proto_message(&g, GRAPH_INPUT, build_value("n", BUILD_INT64, dim, 1));
+        build_ints(&g, "k", 2, 0, 1);
+        build_output(&g, "y");
+        struct proto file = build_model(g, 13);
+        snprintf(text, sizeof text, "node 'node' (%s): input '%s' is computed at run time",
+                 rows[i].op, rows[i].name);
+        enum pith_status st = pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err);
+        if (st != PITH_ERR_UNSUPPORTED || !strstr(err.text, text))
+            fail_msg("%d '%s', expected '%s'", st, err.text, text);
+        free(file.data);
+    }
+}
+
 static struct proto einsum_graph(const char *equation)
 {
     struct proto g = {0}, node = build_node("Einsum", "sum", "x k -> y");
@@ -256,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_batch_as_data_closes),
         cmocka_unit_test(test_fixed_sizes_keep_it_open),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_computed_operands),
         cmocka_unit_test(test_einsum),
         cmocka_unit_test(test_refused_together),
     };

@@ -93,6 +93,12 @@ static void keys(void **state)
                                               "a\x00\x10"
                                               "a\x00")),
                      PITH_ERR_CORRUPT);
+    for (uint8_t number = 0; number < META_FIRST_LENGTH; number++) /* behind a longer key */
+        if (!pith_meta_key(number)) {
+            const uint8_t unknown[] = {16, 'a', 0, number, 0};
+            assert_int_equal(read_texts("meta", unknown + 3, 2), PITH_ERR_CORRUPT);
+            assert_int_equal(read_texts("meta", unknown, 5), PITH_ERR_CORRUPT);
+        }
 }
 
 static void history(void **state)
