@@ -120,6 +120,7 @@ ISA_amx := $(ISA_vnni) -mamx-tile -mamx-int8
 ISA_vbmivnni := $(ISA_vbmi) -mavx512vnni
 ISA_avxvnni := $(ISA_avx2) -mavxvnni
 ISA_dotprod := -march=armv8.2-a+dotprod
+ISA_i8mm := -march=armv8.2-a+dotprod+i8mm
 isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))
 
 # ---- modules -----------------------------------------------------------------------------------
@@ -208,6 +209,7 @@ wheel: $(O)/portable/pith $(O)/libpith-runtime.so.0 ## the Python package, in bu
 # ---- tests: tests/<module>/test_x.c links what <module> may see, and what TESTS_USE_<module> names ----
 TESTS_USE_cuda := measure
 TESTS_USE_numeric := model
+TESTS_USE_export := layers
 TESTS_USE_model := load
 TESTS_USE_onnx := load
 TESTS_USE_pack := load

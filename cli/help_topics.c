@@ -17,7 +17,7 @@ const struct help_row cli_environment[] = {
     {"PITH_THREADS", "default of -T"},
     {"PITH_CPU",
      "highest instruction set to use: ref, avx2, avxvnni, avx512, vbmi, vnni, amx, neon, "
-     "dotprod; each name includes the levels below it"},
+     "dotprod, i8mm; each name includes the levels below it"},
     {"PITH_CUBLASLT", "cuBLASLt library for GPUs (default libcublasLt.so.13, .12), or none"},
     {"PITH_DEVICE", "default of --device of run, eval and bench: cpu, cuda:N, auto"},
     {"TERM", "dumb: no progress bar"},

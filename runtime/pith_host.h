@@ -207,8 +207,8 @@ enum pith_status pith_error_set(struct pith_error *err, enum pith_status status,
     ;
 
 /* A CPU mask by name, for opts.cpu_mask: "ref", "avx2", "avxvnni", "avx512", "vbmi", "vnni",
- * "neon", "dotprod"; several with commas or '|'. A name selects that level and all below it.
- * *mask is untouched on failure (PITH_ERR_ARGUMENT). */
+ * "neon", "dotprod", "i8mm"; several with commas or '|'. A name selects that level and all below
+ * it. *mask is untouched on failure (PITH_ERR_ARGUMENT). */
 enum pith_status pith_cpu_mask_parse(const char *text, uint32_t *mask);
 /* The names in a feature set, separated by spaces, "ref" when there are none; cut to n bytes, with
  * NUL. Returns text. */

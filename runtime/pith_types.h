@@ -63,7 +63,8 @@ enum {
     PITH_CPU_AVXVNNI = 1u << 4, /* vnni of 256-bit vectors, without avx512; needs AVX2 */
     PITH_CPU_AMX = 1u << 5,     /* amx tiles, int8; needs VNNI */
     PITH_CPU_NEON = 1u << 8,
-    PITH_CPU_DOTPROD = 1u << 9 /* sdot, udot; needs NEON */
+    PITH_CPU_DOTPROD = 1u << 9, /* sdot, udot; needs NEON */
+    PITH_CPU_I8MM = 1u << 10    /* smmla; needs DOTPROD */
 };
 #define PITH_CPU_REF 0x80000000u /* as a mask: nothing but the scalar reference */
 

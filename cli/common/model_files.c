@@ -455,7 +455,7 @@ enum cli_exit cli_cpu_mask(uint32_t *mask)
     if (text && *text && pith_cpu_mask_parse(text, mask)) {
         cli_error(
             "PITH_CPU=%s: not a CPU level (ref, avx2, avxvnni, avx512, vbmi, vnni, amx, neon, "
-            "dotprod)",
+            "dotprod, i8mm)",
             text);
         return EXIT_USAGE;
     }

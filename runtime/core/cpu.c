@@ -109,22 +109,22 @@ uint32_t pith_cpu_features(void)
 
 /* The feature registers are the kernel's: Linux exports them, elsewhere the compiler's target
  * decides. */
-static bool has_dotprod(void)
-{
-#if defined(__ARM_FEATURE_DOTPROD)
-    return true;
-#elif defined(__linux__)
-    const unsigned long asimddp = 1ul << 20; /* HWCAP_ASIMDDP */
-    return (getauxval(AT_HWCAP) & asimddp) != 0;
-#else
-    return false;
-#endif
-}
-
 uint32_t pith_cpu_features(void)
 {
+    bool dotprod = false, i8mm = false;
+#if defined(__linux__)
+    dotprod = (getauxval(AT_HWCAP) & 1ul << 20) != 0; /* HWCAP_ASIMDDP */
+    i8mm = (getauxval(AT_HWCAP2) & 1ul << 13) != 0;   /* HWCAP2_I8MM */
+#endif
+#if defined(__ARM_FEATURE_DOTPROD)
+    dotprod = true;
+#endif
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+    i8mm = true;
+#endif
     /* NEON is part of the base instruction set */
-    return PITH_CPU_NEON | (has_dotprod() ? (uint32_t)PITH_CPU_DOTPROD : 0);
+    return PITH_CPU_NEON | (dotprod ? (uint32_t)PITH_CPU_DOTPROD : 0) |
+           (dotprod && i8mm ? (uint32_t)PITH_CPU_I8MM : 0);
 }
 
 #else

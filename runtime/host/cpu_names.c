@@ -19,6 +19,7 @@ static const struct level {
     {"amx", PITH_CPU_AMX, PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX},
     {"neon", PITH_CPU_NEON, PITH_CPU_NEON},
     {"dotprod", PITH_CPU_DOTPROD, PITH_CPU_NEON | PITH_CPU_DOTPROD},
+    {"i8mm", PITH_CPU_I8MM, PITH_CPU_NEON | PITH_CPU_DOTPROD | PITH_CPU_I8MM},
     {"ref", PITH_CPU_REF, PITH_CPU_REF},
 };
 #define N_LEVELS (sizeof levels / sizeof *levels)

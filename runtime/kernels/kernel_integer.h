@@ -472,6 +472,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(gemm_i16[1], gemm_i8_fn, pith_gemm_i16_long_neon, PITH_CPU_NEON)                        \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD)                            \
     KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_dotprod, PITH_CPU_DOTPROD)                      \
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_i8mm, PITH_CPU_I8MM)                                  \
     BYTE_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else
 #define INTEGER_KERNELS_OWN(KERNEL)

@@ -19,6 +19,7 @@ static const struct panels levels[] = {
 #elif defined __aarch64__
     {PITH_CPU_NEON, .nr = 8, .k_step = 16, .block = 16, .group = 1, .middle = 128},
     {PITH_CPU_DOTPROD, .nr = 8, .k_step = 4, .block = 16, .group = 1, .middle = 128},
+    {PITH_CPU_I8MM, .nr = 8, .k_step = 8, .block = 16, .group = 1, .middle = 128},
 #endif
 };
 

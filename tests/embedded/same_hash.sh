@@ -81,7 +81,7 @@ fi
 if has aarch64-linux-gnu-gcc qemu-aarch64; then
     mkdir "$work/neon"
     for file in $core runtime/kernels/arm/*.c; do
-        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
+        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *_i8mm.c) isa=-march=armv8.2-a+dotprod+i8mm ;; *) isa= ;; esac
         object=$work/neon/$(basename "$file" .c).o
         $cache aarch64-linux-gnu-gcc $flags -DPITH_BUILD_CPU=0xffffffffu $isa -c "$file" -o "$object" || exit 1
         neon="$neon $object"
@@ -91,6 +91,7 @@ if has aarch64-linux-gnu-gcc qemu-aarch64; then
     linux aarch64-linux-gnu aarch64 "" -DCPU_MASK=PITH_CPU_NEON
     objects=$neon
     linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
+    linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM)"
 fi
 echo "one hash:$tried"
 exit $status

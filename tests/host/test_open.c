@@ -584,6 +584,8 @@ static void test_cpu_names(void **state)
     assert_string_equal(pith_cpu_names(mask, text, sizeof text), "avx2 avxvnni");
     assert_int_equal(pith_cpu_mask_parse("dotprod", &mask), PITH_OK);
     assert_int_equal(mask, PITH_CPU_NEON | PITH_CPU_DOTPROD);
+    assert_int_equal(pith_cpu_mask_parse("i8mm", &mask), PITH_OK);
+    assert_int_equal(mask, PITH_CPU_NEON | PITH_CPU_DOTPROD | PITH_CPU_I8MM);
     assert_int_equal(pith_cpu_mask_parse("ref,avx2", &mask), PITH_OK);
     assert_int_equal(mask, PITH_CPU_AVX2);
     assert_int_equal(pith_cpu_mask_parse("vbmi|vnni", &mask), PITH_OK);

@@ -22,9 +22,10 @@ static void test_levels(void **state)
     assert_true(stands(f, PITH_CPU_VNNI, PITH_CPU_AVX512));
     assert_true(stands(f, PITH_CPU_AMX, PITH_CPU_VNNI));
     assert_true(stands(f, PITH_CPU_DOTPROD, PITH_CPU_NEON));
+    assert_true(stands(f, PITH_CPU_I8MM, PITH_CPU_DOTPROD));
     assert_false(f & PITH_CPU_REF);
 #if defined(__x86_64__)
-    assert_false(f & (PITH_CPU_NEON | PITH_CPU_DOTPROD));
+    assert_false(f & (PITH_CPU_NEON | PITH_CPU_DOTPROD | PITH_CPU_I8MM));
     assert_int_equal((f & PITH_CPU_AVX2) != 0, __builtin_cpu_supports("avx2") &&
                                                    __builtin_cpu_supports("fma") &&
                                                    __builtin_cpu_supports("bmi2"));

@@ -124,6 +124,8 @@ static uint32_t table_features(uint32_t needs)
         needs |= PITH_CPU_AVX512;
     if (needs & (PITH_CPU_AVX512 | PITH_CPU_AVXVNNI))
         needs |= PITH_CPU_AVX2;
+    if (needs & PITH_CPU_I8MM)
+        needs |= PITH_CPU_DOTPROD;
     return needs & PITH_CPU_DOTPROD ? needs | PITH_CPU_NEON : needs;
 }
 
