@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* codes.c - weights of integers under one Huffman code of the network, for a limit of flash. A step
- * decodes the filters of two outputs, computes these of all pixels, and goes on: each weight is
- * decoded once a run. It hence cannot write over its input. */
+/* codes.c - weights of integers under two Huffman codes of the network, for a limit of flash. A
+ * step decodes the filters of two outputs, computes these of all pixels, and goes on: each weight
+ * is decoded once a run, or of a sparse step each nonzero and its distance. It hence cannot write
+ * over its input. */
 #include "network.h"
 
 #define SHORTEST 8u /* of the longest code: bits of the decoder's table */
@@ -24,60 +25,70 @@ static uint64_t padded_bytes(const struct step *s)
     return (uint64_t)(s->outputs + 1) / 2 * 2 * r.segments * ((r.size + 3) / 4 * 4);
 }
 
-uint32_t pith_export_ring_bytes(const struct step *s)
+static void count(void *hist, uint32_t code, uint8_t v)
 {
-    return s->coded ? (uint32_t)(padded_bytes(s) / ((s->outputs + 1) / 2)) : 0;
+    ((uint64_t(*)[PITH_SYMBOLS])hist)[code][v]++;
 }
 
-/* Every weight, and the zeros that pad rows. */
-static void count_weights(const struct step *s, uint64_t hist[PITH_SYMBOLS])
+/* Of all symbols of a step; *ring: the most bytes of two outputs. */
+static enum pith_status count_weights(const struct network *net, struct step *s,
+                                      uint64_t hist[CODES][PITH_SYMBOLS], uint32_t *ring)
 {
-    const uint64_t n = (uint64_t)s->outputs * s->k;
-    for (uint64_t i = 0; i < n; i++)
-        hist[(uint8_t)s->w[i]]++;
-    hist[0] += padded_bytes(s) - n;
+    struct byte_out row = {0};
+    *ring = pith_export_symbols(s, pith_export_is_sparse(net, s, NULL), &row, count, hist);
+    const enum pith_status st = row.failed ? PITH_ERR_MEMORY : PITH_OK;
+    pith_out_clear(&row);
+    return st;
 }
 
-static uint64_t coded_bytes(const uint64_t hist[PITH_SYMBOLS], const struct pith_huff_code *code)
+/* The code of symbols that are at most `longest` bits long, and the bytes of all. */
+static enum pith_status code_of(const uint64_t hist[PITH_SYMBOLS], uint32_t longest,
+                                struct pith_huff_code *code, uint64_t *bytes)
 {
-    uint64_t bits = 0;
+    uint64_t bits = 0, n = 0;
     for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
+        n += hist[v];
+    *code = (struct pith_huff_code){0};
+    enum pith_status st = n ? pith_huff_build_limited(hist, longest, code) : PITH_OK;
+    for (uint32_t v = 0; v < PITH_SYMBOLS && !st; v++)
         bits += hist[v] * code->len[v];
-    return (bits + 7) / 8;
+    *bytes = (bits + 7) / 8;
+    return st;
 }
 
 /* Bytes that the weights of a step take without a code, in the form that weights.c gives them. */
 static uint64_t plain_bytes(const struct network *net, const struct step *s,
                             const uint64_t hist[PITH_SYMBOLS])
 {
-    const uint64_t n = (uint64_t)s->outputs * s->k, pixels = (uint64_t)s->g.oh * s->g.ow;
     uint32_t values = 0;
     for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
         values += hist[v] > 0;
-    if (pith_export_is_sparse(net, s, pixels >= 4, NULL))
-        return 2 * (padded_bytes(s) - hist[0]);
-    return values <= 16 ? n / 2 : padded_bytes(s);
+    if (pith_export_is_sparse(net, s, NULL))
+        return s->symbols;
+    return values <= 16 ? (uint64_t)s->outputs * s->k / 2 : padded_bytes(s);
 }
 
-static enum pith_status make_code(struct network *net)
+static enum pith_status make_codes(struct network *net)
 {
-    uint64_t hist[PITH_SYMBOLS] = {0}, least = UINT64_MAX;
-    for (uint32_t i = 0; i < net->n_steps; i++)
-        if (net->step[i].coded)
-            count_weights(&net->step[i], hist);
-    for (uint32_t longest = SHORTEST; longest <= LONGEST; longest++) {
-        struct pith_huff_code code;
-        enum pith_status st = pith_huff_build_limited(hist, longest, &code);
-        if (st)
-            return st;
-        const uint64_t bytes = coded_bytes(hist, &code) + (2ull << longest);
-        if (bytes < least) {
-            least = bytes;
-            net->code = code;
-            net->longest_code = longest;
+    uint64_t hist[CODES][PITH_SYMBOLS] = {{0}};
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < net->n_steps && !st; i++)
+        if (net->step[i].ring)
+            st = count_weights(net, &net->step[i], hist, &net->step[i].ring);
+    for (uint32_t c = 0; c < CODES; c++) {
+        uint64_t least = UINT64_MAX;
+        for (uint32_t longest = SHORTEST; longest <= LONGEST && !st; longest++) {
+            struct pith_huff_code code;
+            uint64_t bytes;
+            st = code_of(hist[c], longest, &code, &bytes);
+            if (!st && bytes + (2ull << longest) < least) {
+                least = bytes + (2ull << longest);
+                net->code[c] = code;
+                net->longest_code[c] = longest;
+            }
         }
     }
-    return PITH_OK;
+    return st;
 }
 
 bool pith_export_code_next(struct network *net, enum pith_status *st)
@@ -86,24 +97,31 @@ bool pith_export_code_next(struct network *net, enum pith_status *st)
     uint64_t most = 0;
     for (uint32_t i = 0; i < net->n_steps && !*st; i++) {
         struct step *s = &net->step[i];
-        uint64_t hist[PITH_SYMBOLS] = {0};
-        struct pith_huff_code code;
-        if (s->coded || !s->w ||
+        uint64_t hist[CODES][PITH_SYMBOLS] = {{0}}, coded = 0;
+        uint32_t ring;
+        if (s->ring || !s->w ||
             (s->kind != STEP_CONV && s->kind != STEP_POINTWISE && s->kind != STEP_PRODUCT &&
              s->kind != STEP_PRODUCT_F32))
             continue;
-        count_weights(s, hist);
-        *st = pith_huff_build_limited(hist, LONGEST, &code);
-        const uint64_t plain = plain_bytes(net, s, hist),
-                       coded = *st ? plain : coded_bytes(hist, &code);
-        if (plain > coded && plain - coded > most) {
+        *st = count_weights(net, s, hist, &ring);
+        s->symbols = 0;
+        for (uint32_t c = 0; c < CODES && !*st; c++) {
+            struct pith_huff_code code;
+            uint64_t bytes;
+            *st = code_of(hist[c], LONGEST, &code, &bytes);
+            coded += bytes;
+            for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
+                s->symbols += hist[c][v];
+        }
+        const uint64_t plain = plain_bytes(net, s, hist[VALUES]);
+        if (!*st && plain > coded && plain - coded > most) {
             most = plain - coded;
             best = s;
         }
     }
     if (!best || *st)
         return false;
-    best->coded = true;
-    *st = make_code(net);
+    best->ring = 1; /* until it is counted with the others */
+    *st = make_codes(net);
     return true;
 }

@@ -69,7 +69,7 @@ static bool say_layer(struct writer *w, uint32_t i, const char *pairs)
         pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
     else if (!pith_c_factor_array(w, i, s->factor, s->outputs, even))
         return false;
-    if (s->coded) /* made on the stack */
+    if (s->ring) /* made on the stack */
         return true;
     pith_c_say(&w->constants,
                "static const struct layer l%u = {w%u, b%u, f%u, %u, %u, %u, %s};\n\n", i, i, i, i,
@@ -99,18 +99,19 @@ struct pixel_kernels {
     char one[80], many[80];
     uint32_t at_once;
     const char *pairs;
+    bool sparse;
 };
 
 static void pixel_kernels(struct writer *w, uint32_t i, uint32_t size, uint32_t segments,
                           uint32_t step, uint32_t pixels, bool f32, struct pixel_kernels *k)
 {
-    const enum weight_form form =
-        pith_c_weights(w, i, size, padded4(size), segments, pixels >= 4, &k->pairs);
+    const enum weight_form form = pith_c_weights(w, i, &k->pairs);
     const bool sparse = form == WEIGHT_SPARSE;
     const uint32_t row = padded4(size);
     const bool single =
         !sparse && w->net->cpu->core == CORE_THUMB1; /* sums of two do not fit registers */
-    *k = (struct pixel_kernels){"0", "0", sparse ? pith_export_sparse_pixels(pixels) : 2, k->pairs};
+    *k = (struct pixel_kernels){"0", "0", sparse ? pith_export_sparse_pixels(pixels) : 2, k->pairs,
+                                sparse};
     if (pixels >= k->at_once && !single) {
         pith_c_instance(w, k->many, sparse ? "SPARSE_PIXELS" : "TWO_PIXELS",
                         sparse ? "sparse_pixels" : "two_pixels",
@@ -141,7 +142,7 @@ static void say_product_call(struct writer *w, uint32_t i, const char *x, const 
                    k->many, k->one);
     } else if (s->kind == STEP_POINTWISE) {
         char scratch[40] = "0";
-        if (!s->coded && !s->y_stride)
+        if (!s->ring && !s->y_stride)
             snprintf(scratch, sizeof scratch, "arena + %llu", (unsigned long long)s->scratch_at);
         pith_c_use(w, "pointwise");
         pith_c_say(o, "        pointwise(%u, %u, %s, %s, %s, %s, %u, %s, %s);\n", g->oh * g->ow,
@@ -163,19 +164,25 @@ static void say_coded_product(struct writer *w, uint32_t i, const char *x, const
                               const struct pixel_kernels *k)
 {
     const struct step *s = &w->net->step[i];
-    const uint32_t ring = pith_export_ring_bytes(s);
-    char shifted[200];
+    char shifted[200], tables[40];
+    int n = snprintf(tables, sizeof tables, "h0, %u", w->net->longest_code[VALUES]);
+    if (k->sparse)
+        snprintf(tables + n, sizeof tables - (size_t)n, ", h1, %u",
+                 w->net->longest_code[DISTANCES]);
+    else
+        snprintf(tables + n, sizeof tables - (size_t)n, ", 1");
     snprintf(shifted, sizeof shifted, "%s + o", y);
-    pith_c_use(w, "decode");
+    pith_c_use(w, k->sparse ? "decode_rows" : "decode");
     pith_c_say(
         &w->calls,
         "        struct stream stream = {w%u, 0, 0};\n        int8_t *ring = (int8_t *)(arena + "
         "%llu);\n"
         "        for (uint32_t o = 0; o < %u; o += 2) {\n"
         "        const struct layer l = {ring, b%u + o, f%u + o, %u - o < 2 ? 1 : 2, %u, %u, 0};\n"
-        "        decode(&stream, h0, %u, ring, %u);\n",
+        "        %s(&stream, %s, ring, %u);\n",
         i, (unsigned long long)(s->ring_at), s->outputs, i, i, s->outputs, stride_of(s), s->zero_y,
-        w->net->longest_code, ring);
+        k->sparse ? "decode_rows" : "decode", tables,
+        k->sparse ? 2 * pith_export_rows(s).segments : s->ring);
     say_product_call(w, i, x, shifted, "&l", k);
     pith_c_say(&w->calls, "        }\n");
 }
@@ -216,7 +223,7 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
                   f32, &k);
     char layer[16];
     snprintf(layer, sizeof layer, "&l%u", i);
-    if (s->coded)
+    if (s->ring)
         say_coded_product(w, i, x, y, &k);
     else
         say_product_call(w, i, x, y, layer, &k);
@@ -306,7 +313,7 @@ static const struct {
     [STEP_ATTENTION] = {"attention-f32", "attention",
                         NEST "attention(&g, $x, $b, $X, $Y, $y, $S, $F);"},
     [STEP_NORMALIZE] = {"normalize-f32", "normalize",
-                        "normalize($x, $y, $b, $X, $r, $s, $k, $N, $F);"},
+                        "normalize($x, $y, $b, $X, $r, $s, $k, $N, $F, $Z);"},
     [STEP_REDUCE] = {"reduce-f32", "reduce", NEST "reduce(&g, $x, $y, $A);"},
     [STEP_ARG] = {"arg", "arg", "arg($x, $y, $r, $k, $N, $l, $L);"},
     [STEP_GEMM_F32] = {"gemm-f32", "gemm_f32", "$K($x, w$i, $T, $b, $y, $r, $o, $k, $s);"},
@@ -475,6 +482,7 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
                             : field == 'm' ? s->multiply
                             : field == 'u' ? s->relu
                             : field == 'A' ? s->act
+                            : field == 'Z' ? s->about_zero
                             : field == 'R' ? s->resizes_rows
                             : field == 'l' ? s->smallest
                                            : s->largest;

@@ -8,6 +8,7 @@
 #ifndef EXPORT_NETWORK_H
 #define EXPORT_NETWORK_H
 
+#include "base/byte_out.h"
 #include "export.h"
 #include "pith_huffman.h"
 
@@ -117,7 +118,9 @@ struct step {
     uint32_t outputs, k; /* k: bytes or floats of one filter */
     uint32_t y_at,
         y_stride;     /* of y: bytes before the first pixel, from pixel to pixel; 0: outputs */
-    bool coded;       /* w is decoded on every run, two outputs at a time */
+    uint32_t ring;    /* w is decoded on every run, two outputs at a time, at most so many bytes; 0:
+                         it is not */
+    uint64_t symbols; /* that are decoded */
     uint32_t rows;    /* of a product, a softmax */
     uint32_t columns; /* of a softmax: neighbours of one axis lie so far apart */
     uint8_t zero_x, zero_y;
@@ -126,6 +129,7 @@ struct step {
     uint32_t *index;     /* [outputs][2]: resize */
     bool multiply, relu, include_pad;
     bool transposed;        /* a convolution */
+    bool about_zero;        /* a normalization: the mean counts as 0 */
     bool resizes_rows;      /* not columns alone */
     bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative; ArgMax: the
                                last of equals; ArgMin */
@@ -160,9 +164,9 @@ struct network {
     uint32_t *input, *output; /* stores, in the order of the model */
     struct grid input_grid;
     uint64_t arena_bytes;
-    bool counts;                /* what is written counts alone: no text */
-    struct pith_huff_code code; /* of coded weights */
-    uint32_t longest_code;      /* bits */
+    bool counts;                   /* what is written counts alone: no text */
+    struct pith_huff_code code[2]; /* of coded weights: values, distances */
+    uint32_t longest_code[2];      /* bits */
 };
 
 /* target.c. Any other number is PITH_TARGET_GENERIC. */
@@ -175,11 +179,17 @@ uint32_t pith_export_most_taps(const struct network *net);
 
 /* Fills *net. PITH_ERR_UNSUPPORTED, PITH_ERR_MEMORY, PITH_ERR_ARGUMENT. */
 enum pith_status pith_export_network(struct network *net, struct pith_error *err);
-/* Whether the nonzeros of integer weights alone are kept; many: for four pixels at once.
- * *instructions, unless NULL: of all weights and one pixel. */
 uint32_t pith_export_sparse_pixels(uint32_t pixels); /* how many of a row at once: 4 or 8 */
-bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many,
-                           uint64_t *instructions);
+/* Whether the nonzeros of the integers of a step alone are kept. *instructions, unless NULL: of all
+ * weights and one pixel. */
+bool pith_export_is_sparse(const struct network *net, const struct step *s, uint64_t *instructions);
+/* Gives `take` the weights as they are executed, in the order in which they are decoded: rows
+ * padded to words, or of a sparse row the number of nonzeros, their distances and their values.
+ * Returns the most bytes of two outputs. row: a buffer, which failed where memory is out. */
+enum { VALUES = 0, DISTANCES = 1, CODES }; /* each has a code of its own */
+typedef void symbol_fn(void *to, uint32_t code, uint8_t v);
+uint32_t pith_export_symbols(const struct step *s, bool sparse, struct byte_out *row,
+                             symbol_fn *take, void *to);
 /* How the filters of a step lie: `segments` rows of `size` weights for each output. */
 struct filter_rows {
     uint32_t size, segments;
@@ -188,8 +198,6 @@ struct filter_rows pith_export_rows(const struct step *s);
 /* Codes the weights of one more layer, of which it saves the most bytes. false: there is none; or
  * no memory: then *st says so. */
 bool pith_export_code_next(struct network *net, enum pith_status *st);
-/* Bytes of the weights of a step that are decoded at once; 0: none are. */
-uint32_t pith_export_ring_bytes(const struct step *s);
 /* Parts of a Concat along channels are written there by the layers that compute them. */
 void pith_export_join_channels(struct network *net);
 /* Sets store.at, step.scratch_at, arena_bytes. */

@@ -40,7 +40,7 @@ static int64_t ahead_of_pool(const struct window_shape *g)
 static int64_t ahead(const struct network *net, const struct step *s)
 {
     const struct store *x = &net->store[s->x[0]];
-    if (s->coded || s->y_stride)
+    if (s->ring || s->y_stride)
         return -1;
     switch (s->kind) {
     case STEP_CONV:
@@ -88,9 +88,9 @@ static uint64_t window_bytes(const struct network *net, const struct step *s)
         return (uint64_t)(g->w + g->pad_left + g->pad_right) * g->c * ((g->kh - 1) * g->dil_h + 1) +
                4;
     case STEP_POINTWISE:
-        if (s->coded || s->y_stride)
+        if (s->ring || s->y_stride)
             return 0;
-        return pith_export_is_sparse(net, s, s->g.oh * s->g.ow >= 4, NULL)
+        return pith_export_is_sparse(net, s, NULL)
                    ? (uint64_t)pith_export_sparse_pixels(s->g.oh * s->g.ow) * s->outputs
                    : 2ull * s->outputs;
     default:
@@ -101,7 +101,7 @@ static uint64_t window_bytes(const struct network *net, const struct step *s)
 /* Weights that are decoded lie behind what a window takes. */
 static uint64_t scratch_bytes(const struct network *net, const struct step *s)
 {
-    return (window_bytes(net, s) + ALIGN - 1) / ALIGN * ALIGN + pith_export_ring_bytes(s);
+    return (window_bytes(net, s) + ALIGN - 1) / ALIGN * ALIGN + s->ring;
 }
 
 static bool in_arena(const struct store *s)
@@ -264,7 +264,7 @@ enum pith_status pith_export_place(struct network *net)
         if (item[i].block == STORE_NONE) {
             struct step *s = &net->step[item[i].first];
             s->scratch_at = item[i].at;
-            s->ring_at = item[i].at + item[i].bytes - pith_export_ring_bytes(s);
+            s->ring_at = item[i].at + item[i].bytes - s->ring;
         }
     for (uint32_t v = 0; v < net->n_stores; v++) {
         struct store *s = &net->store[v];

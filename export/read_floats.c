@@ -182,7 +182,8 @@ static enum pith_status conv_f32(struct reading *r, const struct pith_node *n)
     return s->wf ? PITH_OK : PITH_ERR_MEMORY;
 }
 
-/* Softmax(q k^T) v; steps of q, k, v, y: heads, rows; of the mask: heads, queries, keys. */
+/* Softmax(q k^T) v; steps of q, k, v, y: heads, rows, of k then the heads of q that share one; of
+ * the mask: heads, queries, keys. */
 static enum pith_status attention(struct reading *r, const struct pith_node *n)
 {
     struct pith_model *m = r->m;
@@ -207,6 +208,7 @@ static enum pith_status attention(struct reading *r, const struct pith_node *n)
     s->dim[2] = v->dim[layout & 4u ? 1 : 2];
     s->dim[3] = q->dim[3];
     s->k = v->dim[3];
+    s->step[1][2] = s->dim[0] / v->dim[layout & 4u ? 2 : 1];
     if (mask != PITH_VALUE_NONE) {
         const struct pith_value scores = {.rank = 4};
         uint32_t step[4];
@@ -231,6 +233,7 @@ static enum pith_status normalize(struct reading *r, const struct pith_node *n)
     if (st)
         return st;
     s->act_a = attr_f32(n->attr, layer ? ATTR_LAYER_NORM_EPSILON : ATTR_GROUP_NORM_EPSILON);
+    s->about_zero = layer && n->attr[ATTR_LAYER_NORM_ABOUT_ZERO];
     s->columns = s->spread = s->rows = 1;
     if (layer) {
         for (uint32_t i = 0; i < (uint32_t)n->attr[ATTR_LAYER_NORM_AXIS]; i++)

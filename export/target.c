@@ -96,13 +96,9 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
     if (s->x[0] != STORE_NONE && !s->macs && !taps && net->store[s->x[0]].bytes > y->bytes)
         units = net->store[s->x[0]].bytes / net->store[s->x[0]].element;
     if (s->w && cost[s->kind].unit[0] == 0) {
-        const uint32_t pixels = s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32
-                                    ? s->rows
-                                    : s->g.oh * s->g.ow,
-                       at_once = s->kind == STEP_CONV        ? s->g.ow
-                                 : s->kind == STEP_POINTWISE ? pixels
-                                                             : 1;
-        pith_export_is_sparse(net, s, at_once >= 4, &weights);
+        const uint32_t pixels =
+            s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32 ? s->rows : s->g.oh * s->g.ow;
+        pith_export_is_sparse(net, s, &weights);
         weights *= pixels;
     }
     all += units * cost[s->kind].unit[soft] + outputs * cost[s->kind].output[soft];
@@ -110,8 +106,8 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
         (s->act == ACT_SIGMOID || s->act == ACT_TANH || s->act == ACT_GELU ||
          s->act == ACT_GELU_TANH || s->act == FUNCTION_EXP))
         all += units * (soft ? EXPONENTIAL_SOFT : EXPONENTIAL_FPU);
-    if (s->coded)
-        all += DECODED * s->outputs * s->k;
+    if (s->ring)
+        all += DECODED * s->symbols;
     if (s->kind == STEP_CONV_F32)
         all += units / s->g.kw * TAP_ROW + units / taps * TAP_PLANE;
     return weights + (net->cpu->core == CORE_THUMB1 ? all * THUMB1_PERCENT / 100 : all);

@@ -51,33 +51,51 @@ static uint32_t table_of(struct writer *w, uint32_t step, const int8_t *p, uint6
     return w->n_palettes++;
 }
 
-/* Where positions lie more than 255 apart, zeros stand between. */
-static void say_sparse(struct writer *w, uint32_t step, const int8_t *p, uint64_t rows,
-                       uint32_t size)
+/* A row's nonzeros: their number, distances and values. Where positions lie more than 255 apart,
+ * zeros stand between. */
+static void sparse_row(struct byte_out *o, const int8_t *p, uint32_t size)
 {
-    struct byte_out o = {0};
-    for (uint64_t r = 0; r < rows; r++, p += size) {
-        const size_t at = o.bytes;
-        uint32_t last = 0, n = 0;
-        pith_out_u8(&o, 0);
-        pith_out_u8(&o, 0);
-        for (uint32_t i = 0; i < size; i++)
-            if (p[i] || i == last + 255) {
-                pith_out_u8(&o, (uint8_t)(i - last));
-                pith_out_u8(&o, (uint8_t)p[i]);
-                last = i;
-                n++;
-            }
-        if (!o.failed) {
-            o.data[at] = (uint8_t)n;
-            o.data[at + 1] = (uint8_t)(n >> 8);
+    const size_t at = o->bytes;
+    uint32_t last = 0, n = 0;
+    pith_out_u8(o, 0);
+    pith_out_u8(o, 0);
+    for (uint32_t i = 0; i < size; i++)
+        if (p[i] || i == last + 255) {
+            pith_out_u8(o, (uint8_t)(i - last));
+            pith_out_u8(o, (uint8_t)p[i]);
+            last = i;
+            n++;
         }
+    if (!o->failed) {
+        o->data[at] = (uint8_t)n;
+        o->data[at + 1] = (uint8_t)(n >> 8);
     }
-    w->constants.failed = w->constants.failed || o.failed;
-    if (!o.failed)
-        pith_c_bytes_array(w, 'w', step, (const int8_t *)o.data, 1, (uint32_t)o.bytes,
-                           (uint32_t)o.bytes, 1);
-    pith_out_clear(&o);
+}
+
+uint32_t pith_export_symbols(const struct step *s, bool sparse, struct byte_out *row,
+                             symbol_fn *take, void *to)
+{
+    const struct filter_rows r = pith_export_rows(s);
+    const uint32_t rows = (s->outputs + 1) / 2 * 2 * r.segments, padded = (r.size + 3) / 4 * 4;
+    uint32_t most = 0, pair = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        const bool there = i / r.segments < s->outputs; /* an odd output stands beside zeros */
+        const int8_t *p = s->w + (size_t)i * r.size;
+        row->bytes = 0;
+        if (sparse)
+            sparse_row(row, p, there ? r.size : 0);
+        for (uint32_t c = 0; c < padded && !sparse; c++)
+            pith_out_u8(row, there && c < r.size ? (uint8_t)p[c] : 0);
+        for (size_t k = 0; k < row->bytes && !row->failed && (!sparse || k < 2); k++)
+            take(to, sparse, row->data[k]);
+        for (size_t k = 2; k < row->bytes && !row->failed && sparse; k += 2)
+            take(to, DISTANCES, row->data[k]);
+        for (size_t k = 3; k < row->bytes && !row->failed && sparse; k += 2)
+            take(to, VALUES, row->data[k]);
+        pair = (i % (2 * r.segments) ? pair : 0) + (uint32_t)row->bytes;
+        most = pair > most ? pair : most;
+    }
+    return most;
 }
 
 uint32_t pith_export_sparse_pixels(uint32_t pixels)
@@ -86,12 +104,16 @@ uint32_t pith_export_sparse_pixels(uint32_t pixels)
     return pixels / 8 * 21 + pixels % 8 * 7 < pixels / 4 * 13 + pixels % 4 * 7 ? 8 : 4;
 }
 
-bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many,
-                           uint64_t *instructions)
+bool pith_export_is_sparse(const struct network *net, const struct step *s, uint64_t *instructions)
 {
-    /* Instructions of 100 weights of a pixel, by counting those of the loops, for each core. */
+    /* Instructions of 100 weights of a pixel, by counting those of the loops, for each core; of
+     * several pixels at once. */
     static const uint32_t dense[3][2] = {{200, 150}, {380, 360}, {530, 600}},
                           sparse[3][2] = {{700, 330}, {700, 330}, {1000, 480}};
+    const uint32_t at_once = s->kind == STEP_CONV        ? s->g.ow
+                             : s->kind == STEP_POINTWISE ? s->g.oh * s->g.ow
+                                                         : 1;
+    const bool many = at_once >= 4;
     const uint64_t n = (uint64_t)s->outputs * s->k;
     uint64_t nonzeros = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -100,55 +122,84 @@ bool pith_export_is_sparse(const struct network *net, const struct step *s, bool
                    all = n * dense[net->cpu->core][many];
     if (instructions)
         *instructions = (few < all ? few : all) / 100;
-    return few < all;
+    return few < all && pith_export_rows(s).size <= UINT16_MAX;
 }
 
-/* The stream of coded weights, and with the first one the decoder's table. */
-static void say_coded(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
-                      uint64_t rows, uint64_t even)
+struct coding {
+    const struct network *net;
+    struct bit_writer bits;
+};
+
+static void say_symbol(void *arg, uint32_t code, uint8_t v)
 {
-    const struct network *net = w->net;
-    const struct pith_huff_code *code = &net->code;
-    const size_t room = (size_t)(even * padded * 2 + 8);
-    uint8_t *stream = pith_model_alloc(net->m, room, 1);
-    uint32_t table[1 << 12];
+    struct coding *c = arg;
+    bw_bits(&c->bits, c->net->code[code].bits[v], c->net->code[code].len[v]);
+}
+
+/* The table of a code, with the first weights that have it. */
+static void say_table(struct writer *w, uint32_t which)
+{
+    const struct pith_huff_code *code = &w->net->code[which];
+    const uint32_t n = 1u << w->net->longest_code[which];
+    uint32_t table[1 << 12] = {0};
+    if (w->has_code[which])
+        return;
+    w->has_code[which] = true;
+    for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
+        for (uint32_t i = code->bits[v]; i < n && (code->len[v] || v + 1 == code->n_symbols);
+             i += 1u << code->len[v])
+            table[i] = v | (uint32_t)code->len[v] << 8;
+    pith_c_u16_array(w, 'h', which, table, n);
+}
+
+static void say_coded(struct writer *w, uint32_t step, bool sparse)
+{
+    const struct step *s = &w->net->step[step];
+    const size_t room = (size_t)(s->symbols * 2 + 8);
+    uint8_t *stream = pith_model_alloc(w->net->m, room, 1);
+    struct byte_out row = {0};
     w->constants.failed = w->constants.failed || !stream;
     if (!stream)
         return;
-    if (!w->has_code) {
-        w->has_code = true;
-        for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
-            for (uint32_t i = code->bits[v];
-                 i < 1u << net->longest_code && (code->len[v] || v + 1 == code->n_symbols);
-                 i += 1u << code->len[v])
-                table[i] = v | (uint32_t)code->len[v] << 8;
-        pith_c_u16_array(w, 'h', 0, table, 1u << net->longest_code);
-    }
-    struct bit_writer b = bit_writer_to(stream, room);
-    for (uint64_t i = 0; i < even * padded; i++) {
-        const uint64_t r = i / padded, c = i % padded;
-        const uint8_t v = r < rows && c < size ? (uint8_t)w->net->step[step].w[r * size + c] : 0;
-        bw_bits(&b, code->bits[v], code->len[v]);
-    }
-    bw_bits(&b, 0, 16); /* the decoder reads ahead */
-    pith_c_u8_array(w, 'w', step, stream, (uint64_t)(bw_close(&b) - stream));
+    say_table(w, VALUES);
+    if (sparse)
+        say_table(w, DISTANCES);
+    struct coding c = {w->net, bit_writer_to(stream, room)};
+    pith_export_symbols(s, sparse, &row, say_symbol, &c);
+    bw_bits(&c.bits, 0, 16); /* the decoder reads ahead */
+    pith_c_u8_array(w, 'w', step, stream, (uint64_t)(bw_close(&c.bits) - stream));
+    w->constants.failed = w->constants.failed || row.failed;
+    pith_out_clear(&row);
 }
 
-enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
-                                uint32_t segments, bool many, const char **pairs)
+static void say_sparse(struct writer *w, uint32_t step, const struct filter_rows *r)
 {
     const struct step *s = &w->net->step[step];
-    const uint64_t rows = (uint64_t)s->outputs * segments, n = rows * size,
-                   even = (uint64_t)(s->outputs + 1) / 2 * 2 * segments;
+    struct byte_out o = {0};
+    for (uint32_t i = 0; i < s->outputs * r->segments; i++)
+        sparse_row(&o, s->w + (size_t)i * r->size, r->size);
+    w->constants.failed = w->constants.failed || o.failed;
+    if (!o.failed)
+        pith_c_bytes_array(w, 'w', step, (const int8_t *)o.data, 1, (uint32_t)o.bytes,
+                           (uint32_t)o.bytes, 1);
+    pith_out_clear(&o);
+}
+
+enum weight_form pith_c_weights(struct writer *w, uint32_t step, const char **pairs)
+{
+    const struct step *s = &w->net->step[step];
+    const struct filter_rows r = pith_export_rows(s);
+    const uint32_t size = r.size, padded = (size + 3) / 4 * 4;
+    const bool sparse = pith_export_is_sparse(w->net, s, NULL);
+    const uint64_t rows = (uint64_t)s->outputs * r.segments, n = rows * size,
+                   even = (uint64_t)(s->outputs + 1) / 2 * 2 * r.segments;
     *pairs = "0";
-    if (s->coded) {
-        say_coded(w, step, size, padded, rows, even);
-        return WEIGHT_BYTES;
-    }
-    if (pith_export_is_sparse(w->net, s, many, NULL) && size <= UINT16_MAX) {
-        say_sparse(w, step, s->w, rows, size);
-        return WEIGHT_SPARSE;
-    }
+    if (s->ring)
+        say_coded(w, step, sparse);
+    else if (sparse)
+        say_sparse(w, step, &r);
+    if (s->ring || sparse)
+        return sparse ? WEIGHT_SPARSE : WEIGHT_BYTES;
     const uint32_t table = table_of(w, step, s->w, n);
     if (table == UINT32_MAX) {
         pith_c_bytes_array(w, 'w', step, s->w, rows, size, padded, even);
@@ -157,8 +208,8 @@ enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, 
     struct palette *q = &w->palette[table];
     int8_t *codes = pith_model_alloc(w->net->m, even * padded / 2, 1);
     for (uint64_t i = 0; codes && i < even * padded; i++) {
-        const uint64_t r = i / padded, c = i % padded;
-        const int8_t v = r < rows && c < size ? s->w[r * size + c] : 0;
+        const uint64_t row = i / padded, c = i % padded;
+        const int8_t v = row < rows && c < size ? s->w[row * size + c] : 0;
         codes[i / 2] =
             (int8_t)((uint8_t)codes[i / 2] | code_of((uint8_t)v, q->value, &q->n) << i % 2 * 4);
     }

@@ -25,7 +25,7 @@ struct writer {
     uint64_t model_bytes, code_bytes;
     struct palette palette[MOST_PALETTES]; /* of integers */
     uint32_t n_palettes;
-    bool has_code; /* the table of coded weights is written */
+    bool has_code[CODES]; /* tables that are written */
     char name_of_table[16];
 };
 
@@ -50,10 +50,8 @@ void pith_c_u16_array(struct writer *w, char letter, uint32_t step, const uint32
 
 /* weights.c: the numbers of forms are those of the macros. */
 enum weight_form { WEIGHT_SPARSE = 0, WEIGHT_BYTES = 1, WEIGHT_CODES = 2 };
-/* Writes the integers of a step, rows of `size` made `padded` long; many: for several pixels at
- * once. *pairs: the name of the table of codes. */
-enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
-                                uint32_t segments, bool many, const char **pairs);
+/* Writes the integers of a step, rows padded to words. *pairs: the name of the table of codes. */
+enum weight_form pith_c_weights(struct writer *w, uint32_t step, const char **pairs);
 /* The floats of a step; *apart: from the centroids of one output to those of the next. */
 enum weight_form pith_c_float_weights(struct writer *w, uint32_t step, const char **centroids,
                                       uint32_t *apart);

@@ -104,6 +104,11 @@ def normalized(net, x):
     if rng.random() < 0.4 and np.prod(shape[2:]) > 1:
         return net.node('InstanceNormalization', [x, scale(shape[1]), scale(shape[1])], shape)
     axis = rng.randint(1, len(shape) - 1)
+    if rng.random() < 0.3: # about 0
+        mean = shape[:-1] + [1]
+        squares = net.node('ReduceMean', [net.node('Mul', [x, x], shape)], mean, axes=[-1])
+        root = net.node('Sqrt', [net.node('Add', [squares, net.constant(0.1)], mean)], mean)
+        return net.node('Mul', [net.node('Div', [x, root], shape), scale(shape[-1])], shape)
     return net.node('LayerNormalization', [x] + [scale(*shape[axis:]) for _ in range(rng.randint(1, 2))], shape, axis=axis)
 
 
@@ -134,17 +139,27 @@ def attention(net, x):
         scores = net.node('MatMul', [x, turned], [1, rows, rows])
         scores = net.node('Softmax', [scores], [1, rows, rows], axis=rng.choice([1, 2]))
         return net.node('MatMul', [scores, x], [1, rows, features])
-    heads, d, e = rng.randint(1, 3), rng.randint(1, 5), rng.randint(1, 5)
-    def split(width, perm):
+    groups, each, d, e = rng.randint(1, 2), rng.choice([1, 1, 2, 3]), rng.randint(1, 5), rng.randint(1, 5)
+    heads = groups * each
+    def split(heads, width):
         v = net.node('MatMul', [x, net.constant(net.normal(features, heads * width) / features ** 0.5)], [1, rows, heads * width])
         v = net.node('Reshape', [v, net.constant([1, rows, heads, width], np.int64)], [1, rows, heads, width])
-        return net.node('Transpose', [v], [[1, rows, heads, width][i] for i in perm], perm=perm)
-    scores = net.node('MatMul', [split(d, [0, 2, 1, 3]), split(d, [0, 2, 3, 1])], [1, heads, rows, rows])
+        return net.node('Transpose', [v], [1, heads, rows, width], perm=[0, 2, 1, 3])
+    def shared(width): # by `each` heads of queries
+        v = split(groups, width)
+        if each > 1:
+            v = net.node('Unsqueeze', [v, net.constant([2], np.int64)], [1, groups, 1, rows, width])
+            v = net.node('Expand', [v, net.constant([1, groups, each, rows, width], np.int64)], [1, groups, each, rows, width])
+            v = net.node('Reshape', [v, net.constant([1, heads, rows, width], np.int64)], [1, heads, rows, width])
+        return v
+    keys = net.node('Transpose', [shared(d)], [1, heads, d, rows], perm=[0, 1, 3, 2])
+    scores = net.node('MatMul', [split(heads, d), keys], [1, heads, rows, rows])
     scores = net.node('Mul', [scores, net.constant(d ** -0.5)], [1, heads, rows, rows])
     if rng.random() < 0.5:
-        scores = net.node('Add', [scores, net.constant(net.normal(rng.choice([1, rows]), rows))], [1, heads, rows, rows])
+        mask = net.normal(rng.choice([1, rows]), rows)
+        scores = net.node('Add', [scores, net.constant(np.where(mask > 1, -np.inf, mask))], [1, heads, rows, rows])
     scores = net.node('Softmax', [scores], [1, heads, rows, rows], axis=3)
-    y = net.node('MatMul', [scores, split(e, [0, 2, 1, 3])], [1, heads, rows, e])
+    y = net.node('MatMul', [scores, shared(e)], [1, heads, rows, e])
     y = net.node('Transpose', [y], [1, rows, heads, e], perm=[0, 2, 1, 3])
     return net.node('Reshape', [y, net.constant([1, rows, heads * e], np.int64)], [1, rows, heads * e])
 

@@ -118,6 +118,8 @@ share_of "$dense_resnet8" 70
 exported tiny_kws_dscnn "1 49 10" "8192 5120" "12288 9523" 5400000 30000000 prune --sparsity 80%
 share_of "$dense_dscnn" 75
 exported tiny_kws_dscnn "1 49 10" "8192 5120" "12288 9523" 9000000 35000000 quantize --weights 4
+limit="--flash-limit 35000"
+exported tiny_ic_resnet8 "3 32 32" "10240 6656" "40960 22528" 15000000 - prune --pattern balanced:26/128
 limit="--flash-limit 62000"
 exported tiny_ic_resnet8 "3 32 32" "10240 6656" "40960 22528" 28000000 - quantize --weights 5
 
@@ -211,10 +213,10 @@ if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/
     mkdir "$work/a64"
     cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ftree-vectorize -ffp-contract=off -fno-math-errno -DPITH_BUILD_CPU=0xffffffffu -Iruntime"
     for file in $core runtime/kernels/arm/*.c; do
-        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
+        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *_i8mm.c) isa=-march=armv8.2-a+dotprod+i8mm ;; *) isa= ;; esac
         $cache $cc $isa -c "$file" -o "$work/a64/$(basename "$file" .c).o" || exit 1
     done
-    for kernels in PITH_CPU_NEON "PITH_CPU_NEON|PITH_CPU_DOTPROD"; do
+    for kernels in PITH_CPU_NEON "PITH_CPU_NEON|PITH_CPU_DOTPROD" "PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM"; do
         $cc -static "-DCPU_MASK=($kernels)" $here/run_times.c "$work/image.S" "$work"/a64/*.o -o "$work/run64" || exit 1
         for n in 1 2; do
             qemu-aarch64 -cpu max -plugin "$work/count.so" "$work/run64" $n 2>"$work/count.$n" || exit 1
