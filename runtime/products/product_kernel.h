@@ -44,8 +44,10 @@ PRODUCT_KERNELS(DECLARE)
 #undef DECLARE
 
 #define PRODUCT_CHUNKS 16u /* work is cut into at most so many parts, whatever the threads */
-/* Rows of a up to which b is streamed for each: above, packing a and using registers twice wins. */
+/* Rows of a up to which b is streamed for each where packing b is left to a run, and at most:
+ * above, using registers twice wins. */
 #define GEMV_MAX_M 3u
+#define GEMV_MOST_M 16u
 
 /* One run, as the parallel bodies see it. */
 struct product_run {

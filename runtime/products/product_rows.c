@@ -54,7 +54,7 @@ static bool gemv_supports(const struct product_case *c)
 {
     const struct product *p = c->p;
     return product_is_plain(p) && (p->trans_b || c->weight) && product_rows_of_a(p) &&
-           (p->m <= GEMV_MAX_M || c->env->kernels->dense.nr == 0);
+           (p->m <= (c->weight ? GEMV_MOST_M : GEMV_MAX_M) || c->env->kernels->dense.nr == 0);
 }
 
 static enum pith_status gemv_need(const struct product_case *c, struct op_need *need)

@@ -88,10 +88,11 @@ static enum pith_status need_part(struct recurrent_product *p, uint32_t i,
     struct op_need own;
     part->product = part_of(p, i);
     struct weight w = part_weight(p, i, rows ? rows : &unknown);
-    enum pith_status status =
-        pith_product_need(&part->product, uses_rows(p) ? &w : weight, 0, env, &own);
+    enum pith_status status = pith_product_need(&part->product, uses_rows(p) ? &w : weight,
+                                                i ? p->part[0].choice : 0, env, &own);
     if (status)
         return status;
+    part->choice = own.choice;
     part->prep_bytes = own.prep_bytes;
     part->scratch_bytes = own.scratch_bytes;
     part->small = own.macs < PARALLEL_MACS;

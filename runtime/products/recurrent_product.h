@@ -18,6 +18,7 @@ struct recurrent_product {
     bool split_form;     /* both parts read one run form: part is not used */
     uint64_t rows_bytes; /* of R expanded in front of what the parts prepare; 0: not there */
     struct recurrent_part {
+        uint8_t choice; /* the kernel's number; parts that read rows of one weight have the same */
         struct product product;
         uint64_t prep_bytes, scratch_bytes;
         bool small; /* not worth waking threads for */

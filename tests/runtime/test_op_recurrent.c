@@ -355,7 +355,9 @@ static void test_run_forms(void **state)
                 if (best & PITH_CPU_AVX512)
                     assert_string_not_equal(kernel, "gemv-f32");
                 s.flags = PITH_FLAG_DENSE_ONLY;
-                assert_string_equal(check(&s), "gemv-f32");
+                kernel = check(&s);
+                assert_true(!strncmp(kernel, "gemv-f32", 9) ||
+                            (n > 1 && !strncmp(kernel, "gemm-f32", 9)));
             }
 }
 
