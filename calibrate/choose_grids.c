@@ -34,8 +34,9 @@ const char *pith_range_method_text(enum pith_range_method method)
     return (unsigned)method < sizeof text / sizeof *text ? text[method] : NULL;
 }
 
-struct range pith_range_by(enum pith_range_method method, const struct distribution *d,
-                           const struct grid_kind *kind, double percentile)
+/* What a method says; a value that was always 0 has no range. */
+static struct range range_by(enum pith_range_method method, const struct distribution *d,
+                             const struct grid_kind *kind, double percentile)
 {
     switch (method) {
     case PITH_RANGE_PERCENTILE:
@@ -96,7 +97,7 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
     new->range = is_zero(c) ? (struct range){0, pith_grid_highest(&(struct pith_grid){
                                                     .type = ch->kind.bits > 8 ? PITH_U16 : PITH_U8,
                                                     .bits = (uint8_t)ch->kind.bits})}
-                            : pith_range_by(method, &c->d, &ch->kind, ch->percentile);
+                            : range_by(method, &c->d, &ch->kind, ch->percentile);
     new->range.low *= part;
     new->range.high *= part;
     spare(ch, c, &new->range);

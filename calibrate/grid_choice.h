@@ -26,9 +26,6 @@ struct grid_choice {
     struct pith_grid *grid; /* the model's; of candidate `taken` */
 };
 
-/* What a method says; a value that was always 0 has no range. */
-struct range pith_range_by(enum pith_range_method method, const struct distribution *d,
-                           const struct grid_kind *kind, double percentile);
 /* x: [n] numbers of a value with c's shape: each becomes the nearest on candidate k. */
 void pith_choice_apply(const struct pith_model *m, const struct grid_choice *c,
                        const struct pith_grid *grid, float *x, size_t n);

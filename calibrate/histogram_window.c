@@ -38,7 +38,7 @@ static float above_zero(float max)
 
 /* 2^p > m >= 2^(p-1), m the larger magnitude: at exponent p - 12, m has bin 2^11 or more. Of zeros
  * alone p would be 0, too wide for the small numbers that may follow, for widths only grow. */
-int32_t pith_histogram_exponent(float min, float max)
+static int32_t histogram_exponent(float min, float max)
 {
     double low = below_zero(min), high = above_zero(max);
     int p;
@@ -54,7 +54,7 @@ int32_t pith_histogram_exponent(float min, float max)
 void pith_window_start(struct histogram_window *w, uint64_t *count, float min, float max)
 {
     w->count = count;
-    w->exponent = pith_histogram_exponent(min, max);
+    w->exponent = histogram_exponent(min, max);
     w->low = (int32_t)pith_bin_of(below_zero(min), w->exponent);
 }
 
@@ -74,7 +74,7 @@ static void coarsen(struct histogram_window *w, int32_t by)
 
 void pith_window_widen(struct histogram_window *w, float min, float max)
 {
-    int32_t e = pith_histogram_exponent(min, max);
+    int32_t e = histogram_exponent(min, max);
     if (e > w->exponent) {
         coarsen(w, e - w->exponent);
         w->exponent = e;

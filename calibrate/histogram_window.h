@@ -26,9 +26,6 @@ void pith_team_do(const struct count_team *team, uint32_t n, void (*body)(void *
 
 /* The number of x's bin at a width of 2^exponent, not looking at how many there are. */
 double pith_bin_of(double x, int32_t exponent);
-/* The smallest exponent at which 0 and both extremes lie within PITH_HISTOGRAM_BINS bins. Finite.
- */
-int32_t pith_histogram_exponent(float min, float max);
 
 /* An empty window for numbers of min..max. count: zeros. */
 void pith_window_start(struct histogram_window *w, uint64_t *count, float min, float max);

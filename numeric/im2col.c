@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "im2col.h"
 
-bool pith_im2col_offset(const struct window *v, uint64_t position, size_t tap, size_t *offset)
+/* Offset in a channel of what lies under a tap at a position of the output; false: outside. */
+static bool im2col_offset(const struct window *v, uint64_t position, size_t tap, size_t *offset)
 {
     size_t stride = 1, sum = 0;
     for (uint32_t i = v->n; i-- > 0;) {
@@ -24,7 +25,7 @@ void pith_im2col_places(const struct window *v, int64_t *place)
     for (uint64_t at = 0; at < v->out; at++)
         for (size_t tap = 0; tap < v->taps; tap++) {
             size_t offset;
-            *place++ = pith_im2col_offset(v, at, tap, &offset) ? (int64_t)offset : -1;
+            *place++ = im2col_offset(v, at, tap, &offset) ? (int64_t)offset : -1;
         }
 }
 

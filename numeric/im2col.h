@@ -5,9 +5,6 @@
 
 #include "op_interface/window.h"
 
-/* Offset in a channel of what lies under a tap at a position of the output; false: outside. */
-bool pith_im2col_offset(const struct window *v, uint64_t position, size_t tap, size_t *offset);
-
 /* place: [out, taps] the same of all; -1: outside. */
 void pith_im2col_places(const struct window *v, int64_t *place);
 

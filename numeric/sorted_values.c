@@ -163,7 +163,8 @@ static struct range_sums prefix(const struct sorted_values *s, uint64_t to)
     return r;
 }
 
-struct range_sums pith_sorted_sums(const struct sorted_values *s, uint64_t from, uint64_t to)
+/* Of values [from, to). */
+static struct range_sums sorted_sums(const struct sorted_values *s, uint64_t from, uint64_t to)
 {
     struct range_sums a = prefix(s, from), b = prefix(s, to);
     return (struct range_sums){b.n - a.n, b.sum - a.sum, b.squares - a.squares};
@@ -173,7 +174,7 @@ struct range_sums pith_sorted_sums(const struct sorted_values *s, uint64_t from,
  * that value. */
 double pith_sorted_mean(const struct sorted_values *s, uint64_t from, uint64_t to)
 {
-    struct range_sums r = pith_sorted_sums(s, from, to);
+    struct range_sums r = sorted_sums(s, from, to);
     double mean = s->shift + r.sum / r.n;
     double low = (double)s->v[from], high = (double)s->v[to - 1];
     return mean < low ? low : mean > high ? high : mean;
@@ -189,7 +190,7 @@ double pith_sorted_error(const struct sorted_values *s, uint64_t from, uint64_t 
             error += ((double)s->v[i] - centre) * ((double)s->v[i] - centre);
         return error;
     }
-    struct range_sums r = pith_sorted_sums(s, from, to);
+    struct range_sums r = sorted_sums(s, from, to);
     double c = centre - s->shift;
     double error = r.squares - 2 * c * r.sum + r.n * c * c;
     return error > 0 ? error : 0;

@@ -36,9 +36,6 @@ void pith_sorted_end(struct sorted_values *s);
 /* Sorts what the caller put into v[0..n) and builds the sums. */
 void pith_sorted_build(struct sorted_values *s, uint64_t n);
 
-/* Of values [from, to). */
-struct range_sums pith_sorted_sums(const struct sorted_values *s, uint64_t from, uint64_t to);
-
 /* Mean of [from, to), from < to. */
 double pith_sorted_mean(const struct sorted_values *s, uint64_t from, uint64_t to);
 

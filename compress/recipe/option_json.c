@@ -159,7 +159,8 @@ enum pith_status pith_option_from_json(const struct json_place *p, json_t *v,
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-json_t *pith_float_to_json(float f)
+/* The number with the fewest digits that is f in float: 0.001, not 0.0010000000474974513. */
+static json_t *float_to_json(float f)
 {
     char text[32];
     double d = (double)f;
@@ -199,7 +200,7 @@ static json_t *value_to_json(const struct pith_option *o, const void *at)
     case PITH_OPTION_SEED:
         return json_integer((json_int_t) * (const uint64_t *)at);
     case PITH_OPTION_FLOAT:
-        return pith_float_to_json(*(const float *)at);
+        return float_to_json(*(const float *)at);
     case PITH_OPTION_NUMBER:
     case PITH_OPTION_SHARE:
     case PITH_OPTION_BYTES:

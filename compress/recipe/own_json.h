@@ -14,7 +14,5 @@ struct own_json {
 
 /* NULL: it is a text. */
 const struct own_json *pith_own_json(const struct pith_option_own *own);
-/* The number with the fewest digits that is f in float: 0.001, not 0.0010000000474974513. */
-json_t *pith_float_to_json(float f);
 
 #endif

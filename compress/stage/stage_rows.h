@@ -36,9 +36,6 @@ enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
 /* What is left is trained: in one step, where none are named. */
 void pith_prune_set_trains(struct pith_stage *s);
 
-/* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
-const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n);
-
 /* The value in "GLOB=value", behind the last =; NULL, with err filled: there is none, or no glob.
  */
 const char *pith_stage_layer_value(const char *text, struct pith_error *err);

@@ -7,7 +7,8 @@
 
 #include "base/error_fill.h"
 
-const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n)
+/* A copy of the first n bytes that lives as long as texts; NULL: none, or too many of them. */
+static const char *stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n)
 {
     assert(texts);
     if (texts->n == PITH_STAGE_TEXTS || n == 0 || n >= PITH_STAGE_TEXT_BYTES)
@@ -30,7 +31,7 @@ const char *pith_stage_layer_value(const char *text, struct pith_error *err)
 const char *pith_stage_keep_glob(struct pith_stage_texts *texts, const char *text,
                                  const char *value, uint32_t n, struct pith_error *err)
 {
-    const char *glob = pith_stage_keep_text(texts, text, (size_t)(value - text) - 1);
+    const char *glob = stage_keep_text(texts, text, (size_t)(value - text) - 1);
     if (glob && n < PITH_STAGE_LAYERS)
         return glob;
     pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': too long, or given too often", text);

@@ -122,7 +122,8 @@ static float next_above(const struct codebook_build *b, float x)
     return half_to_f32((uint16_t)(x > 0 ? h + 1 : h - 1)) + 0.0f;
 }
 
-void pith_codebook_copy(const struct codebook_build *b, float *out)
+/* out: [n_groups * used_most]; shorter groups are filled with the next representable values. */
+static void codebook_copy(const struct codebook_build *b, float *out)
 {
     for (uint64_t g = 0; g < b->n_groups; g++) {
         float *to = out + g * b->used_most;
@@ -197,7 +198,7 @@ static struct pith_codebook *in_arena(const struct codebook_build *b, struct pit
     cb->index = pith_model_alloc(m, c->count, 1);
     if (!cb->centroid || !cb->index)
         return NULL;
-    pith_codebook_copy(b, cb->centroid);
+    codebook_copy(b, cb->centroid);
     pith_codebook_assign(b, cb->centroid, c->data, c->mask, cb->index);
     return cb;
 }

@@ -25,9 +25,6 @@ struct codebook_build {
 enum pith_status pith_codebook_build(struct codebook_build *b, const float *w, const uint8_t *mask);
 void pith_codebook_build_end(struct codebook_build *b);
 
-/* out: [n_groups * used_most]; shorter groups are filled with the next representable values. */
-void pith_codebook_copy(const struct codebook_build *b, float *out);
-
 /* Nearest centroid of each element, of two equally near the lower; 0 where masked.
  * centroid: [n_groups * used_most], index: [n_groups * group_elems]. */
 void pith_codebook_assign(const struct codebook_build *b, const float *centroid, const float *w,

@@ -128,7 +128,9 @@ static double least_of_rows(const struct integer_layer *l, uint64_t first, uint6
     return least;
 }
 
-double pith_layer_widest_scale(const struct integer_layer *l, uint64_t first, uint64_t last)
+/* With which none of the weights of rows [first, last) is cut; not below pith_layer_least_scale
+ * of each. */
+static double layer_widest_scale(const struct integer_layer *l, uint64_t first, uint64_t last)
 {
     double most = largest(l, first, last), least = least_of_rows(l, first, last);
     const double bias_room = 1024; /* least has 30 bits for the bias, which then keeps 20 */
@@ -139,7 +141,7 @@ double pith_layer_widest_scale(const struct integer_layer *l, uint64_t first, ui
 
 static void set_scale(struct integer_layer *l, uint64_t first, uint64_t last)
 {
-    double scale = pith_layer_widest_scale(l, first, last);
+    double scale = layer_widest_scale(l, first, last);
     if (l->radix)
         scale = pith_radix_of_weights(l, first, last, NULL, scale, least_of_rows(l, first, last));
     for (uint64_t o = first; o < last; o++)
@@ -161,7 +163,8 @@ static void set_scales(struct integer_layer *l, bool per_tensor)
     }
 }
 
-void pith_layer_round_nearest(struct integer_layer *l, uint64_t first, uint64_t last)
+/* q of rows [first, last) to the nearest integers, by the scales as they are. */
+static void layer_round_nearest(struct integer_layer *l, uint64_t first, uint64_t last)
 {
     for (uint64_t o = first; o < last; o++)
         for (uint64_t i = o * l->shape.cols; i < (o + 1) * l->shape.cols; i++) {
@@ -219,7 +222,7 @@ void pith_layer_store(struct integer_layer *l)
     for (uint64_t o = 0; o < l->shape.rows; o++) {
         while (most_added(l, o) > most_held(l)) {
             l->scale[o] *= 2;
-            pith_layer_round_nearest(l, o, o + 1);
+            layer_round_nearest(l, o, o + 1);
             first_of(l)->rescaled = true;
         }
         store_sums(l, o);
@@ -404,13 +407,13 @@ static void find_weights(const struct integer_plan *p, struct integer_layer *l)
     if (l->both_ways) {
         for (uint64_t o = 0; o < l->shape.rows; o++)
             l->scale[o] = p->node[l->node].one_scale;
-        pith_layer_round_nearest(l, 0, l->shape.rows);
+        layer_round_nearest(l, 0, l->shape.rows);
         return;
     }
     set_scales(l, !l->may_scale);
     if (p->opts->as_trained)
         take_steps(l, p->m->values[p->m->nodes[l->node].in[1]].constant);
-    pith_layer_round_nearest(l, 0, l->shape.rows);
+    layer_round_nearest(l, 0, l->shape.rows);
 }
 
 /* Rows are rounded anew whose scale is less than this layer, too, can do with. */
@@ -427,7 +430,7 @@ static void join(struct integer_layer *first, struct integer_layer *l)
         if (least <= l->scale[o])
             continue;
         l->scale[o] = least;
-        pith_layer_round_nearest(l, o, o + 1);
+        layer_round_nearest(l, o, o + 1);
         first->rescaled = true;
     }
 }

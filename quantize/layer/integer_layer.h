@@ -98,13 +98,6 @@ double pith_layer_bias(const struct integer_layer *l, uint64_t o);
 /* The smallest scale that bias, sums and factor of row o allow, in all layers that share it. */
 double pith_layer_least_scale(const struct integer_layer *l, uint64_t o);
 
-/* With which none of the weights of rows [first, last) is cut; not below pith_layer_least_scale
- * of each. */
-double pith_layer_widest_scale(const struct integer_layer *l, uint64_t first, uint64_t last);
-
-/* q of rows [first, last) to the nearest integers, by the scales as they are. */
-void pith_layer_round_nearest(struct integer_layer *l, uint64_t first, uint64_t last);
-
 /* stored, bias_q and factor anew, from q, bias, bias_shift and scale. A row whose sums 32 bits
  * might not hold, which can be after feedback, is rounded to nearest with a wider scale before. */
 void pith_layer_store(struct integer_layer *l);

@@ -48,8 +48,10 @@ static uint64_t channels_read(const struct pith_model *m, const struct pith_node
     return (uint64_t)w->dim[1] * pith_op_groups(node->op, node->attr);
 }
 
-bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
-                             const struct pith_grid *g)
+/* Does it read values on such a grid: one scale, or one for each of its channels? (One that mixes
+ * channels has their scales in its weights.) */
+static bool layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
+                               const struct pith_grid *g)
 {
     const struct pith_value *x = &m->values[node->in[0]];
     bool by_channel = pith_op_is(node->op, TRAIT_CHANNELS_FIRST) || x->rank == 2;
@@ -77,7 +79,8 @@ bool pith_moves_elements(const struct pith_node *node, int32_t zero_point)
            (!constant_pad || (zero_point == 0 && node->attr[ATTR_PAD_VALUE] == 0));
 }
 
-bool pith_grid_is_requested(const struct integer_plan *p, const struct pith_grid *g)
+/* Is a grid one that the options request? */
+static bool grid_is_requested(const struct integer_plan *p, const struct pith_grid *g)
 {
     return p->opts->as_trained ? g->bits <= 8 : g->bits == pith_activation_bits(p->opts);
 }
@@ -135,9 +138,9 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
         return x->n_observed > 0 && (isinf(x->min) || isinf(x->max))
                    ? "its input was infinite for some sample"
                    : "its input was not calibrated";
-    if (!pith_grid_is_requested(p, g))
+    if (!grid_is_requested(p, g))
         return "its input was calibrated for other bits";
-    if (!pith_layer_takes_scales(m, node, g))
+    if (!layer_takes_scales(m, node, g))
         return "its input has several scales, and not one per channel";
     return NULL;
 }
@@ -374,7 +377,7 @@ static void choose_values(struct integer_plan *p)
 {
     for (uint32_t v = 0; v < p->m->n_values; v++) {
         struct value_plan *plan = &p->value[v];
-        if (!computed(p, v) || !plan->grid || !pith_grid_is_requested(p, plan->grid))
+        if (!computed(p, v) || !plan->grid || !grid_is_requested(p, plan->grid))
             continue;
         if (plan->grid->n > 1 && (plan->grid->axis != 1 || !may_have_scales(p, v)))
             continue;

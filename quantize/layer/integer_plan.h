@@ -68,19 +68,11 @@ struct layer_shape {
 };
 struct layer_shape pith_layer_shape(const struct pith_model *m, const struct pith_node *node);
 
-/* Does it read values on such a grid: one scale, or one for each of its channels? (One that mixes
- * channels has their scales in its weights.) */
-bool pith_layer_takes_scales(const struct pith_model *m, const struct pith_node *node,
-                             const struct pith_grid *g);
-
 /* Elements only change places: integers as well as floats. Its output has the grid of its input. */
 bool pith_moves_elements(const struct pith_node *node, int32_t zero_point);
 
 /* The results are numbers of the inputs, so the grid of these is theirs. */
 bool pith_takes_grid(const struct pith_node *node);
-
-/* Is a grid one that the options request? */
-bool pith_grid_is_requested(const struct integer_plan *p, const struct pith_grid *g);
 
 /* Do the options' patterns keep this node, which has a weight or a table, float? used: NULL, or
  * [n_keep] where those that match are marked. */

@@ -22,12 +22,13 @@ static void swap_axes(size_t n, size_t rows, size_t cols, const float *from, flo
     }
 }
 
-void pith_to_channels_last(const struct shape *s, const float *from, float *to, bool add)
+/* Between the layouts of shape s: rank >= 3, axis 1 goes last. */
+static void to_channels_last(const struct shape *s, const float *from, float *to, bool add)
 {
     swap_axes(s->dim[0], s->dim[1], shape_product(s, 2, s->rank), from, to, add);
 }
 
-void pith_to_row_major(const struct shape *s, const float *from, float *to, bool add)
+static void to_row_major(const struct shape *s, const float *from, float *to, bool add)
 {
     swap_axes(s->dim[0], shape_product(s, 2, s->rank), s->dim[1], from, to, add);
 }
@@ -36,9 +37,9 @@ static void convert(const struct shape *s, enum tape_layout to_layout, const flo
                     bool add)
 {
     if (to_layout == TAPE_CHANNELS_LAST)
-        pith_to_channels_last(s, from, to, add);
+        to_channels_last(s, from, to, add);
     else
-        pith_to_row_major(s, from, to, add);
+        to_row_major(s, from, to, add);
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */

@@ -100,8 +100,5 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
 
 /* The layout in which a step reads input i of its node, which is there. */
 enum tape_layout pith_tape_reads(const struct tape *t, const struct tape_step *step, uint32_t i);
-/* Between the layouts of shape s: rank >= 3, axis 1 goes last. */
-void pith_to_channels_last(const struct shape *s, const float *from, float *to, bool add);
-void pith_to_row_major(const struct shape *s, const float *from, float *to, bool add);
 
 #endif
