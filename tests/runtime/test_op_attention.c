@@ -121,6 +121,7 @@ static void open_sample(struct sample *p, uint64_t *seed)
         1 + (uint32_t)(random_u64(seed) % 60),    1 + (uint32_t)(random_u64(seed) % 60),
         1 + (uint32_t)(random_u64(seed) % 36),    1 + (uint32_t)(random_u64(seed) % 36),
         (uint32_t)(random_u64(seed) % 16),        shared};
+    s->m = random_u64(seed) % 4 ? s->m : 1; /* a step of a decoder */
     p->kind = (enum mask_kind)(random_u64(seed) % MASK_KINDS);
     p->q = values((size_t)s->b * s->h * s->m * s->d, seed);
     p->k = values((size_t)s->b * s->h * s->n * s->d, seed);
