@@ -317,7 +317,7 @@ static bool trains(const struct compress_options *o, const struct pith_recipe *r
     return false;
 }
 
-static enum cli_exit open_training(const struct compress_options *o, const struct pith_model *m,
+static enum cli_exit open_training(const struct compress_options *o, struct pith_model *m,
                                    struct job_data *d)
 {
     struct cli_training_options from = {.data = o->feed.data.n ? o->feed.data.item[0] : NULL,

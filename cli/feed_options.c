@@ -431,6 +431,14 @@ static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_mo
     return st ? cli_fail(&err) : EXIT_DONE;
 }
 
+enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data)
+{
+    const struct cli_feed_options in = {.data = {.n = 1}};
+    const struct cli_feed none = {0};
+    const uint32_t input = 0;
+    return fit_sizes(&in, m, &input, &data, &none);
+}
+
 static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_model *m,
                               char **operands, uint32_t n_operands, struct cli_feed *f)
 {

@@ -71,6 +71,9 @@ bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes,
 /* PNG or JPEG by the first n bytes. */
 bool cli_is_picture(const void *head, size_t n);
 
+/* Open sizes of m become those of the samples that -d names for input 0. */
+enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data);
+
 /* Opens all data sets and first states. An item without a name is for the next input that has
  * nothing yet, operands first; where two or more have nothing, a .npz of -d is for those whose
  * names its arrays have. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here, but

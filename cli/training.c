@@ -2,6 +2,7 @@
 #include "training.h"
 #include "cli/common/run_log.h"
 #include "data_check.h"
+#include "feed_options.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,11 +49,13 @@ static bool is_pipe(const char *path)
 
 /* --hold 0::10 keeps these for validation and trains on all others; --range limits both. */
 enum cli_exit cli_open_training(const struct cli_training_options *o, const struct cli_common *c,
-                                const struct pith_model *m, struct pith_data **train,
+                                struct pith_model *m, struct pith_data **train,
                                 struct pith_data **val)
 {
     char others[128];
     enum cli_exit rc = cli_check_training(o);
+    if (!rc)
+        rc = cli_fit_sizes(m, o->data);
     if (rc)
         return rc;
     if (o->hold && snprintf(others, sizeof others, "!%s", o->hold) >= (int)sizeof others) {

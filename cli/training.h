@@ -44,11 +44,11 @@ struct cli_training_options {
 /* Refuses what does not fit together; cli_open_training does so too. */
 enum cli_exit cli_check_training(const struct cli_training_options *o);
 
-/* Opens what m's input takes. val: NULL without a validation set. Both are the caller's, also on
- * failure. c: m's outputs for the training set are checked (data_check.h); NULL: m was not trained
- * yet. */
+/* Opens what m's input takes; open sizes of m become those of the training data. val: NULL without
+ * a validation set. Both are the caller's, also on failure. c: m's outputs for the training set are
+ * checked (data_check.h); NULL: m was not trained yet. */
 enum cli_exit cli_open_training(const struct cli_training_options *o, const struct cli_common *c,
-                                const struct pith_model *m, struct pith_data **train,
+                                struct pith_model *m, struct pith_data **train,
                                 struct pith_data **val);
 
 /* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q; and the event of the log. */

@@ -59,6 +59,19 @@ static bool is_logits(const struct pith_model *m, const struct pith_value *y, ui
            is_product(behind_bias(m, value));
 }
 
+/* A language model without its Softmax: ids [1, S] to [1, S, classes]. */
+static bool is_logits_of_positions(const struct pith_model *m, const struct pith_value *y,
+                                   uint32_t value)
+{
+    bool ids = false;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        const struct pith_value *x = &m->values[m->inputs[i]];
+        ids |= (x->type == PITH_I64 || x->type == PITH_I32) && x->rank == 2 && x->dim[0] == 1 &&
+               x->dim[1] == y->dim[1];
+    }
+    return ids && y->rank == 3 && y->dim[0] == 1 && is_product(behind_bias(m, value));
+}
+
 struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
 {
     const uint32_t value = m->outputs[output];
@@ -78,6 +91,9 @@ struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
         kind.softmax = n->op == PITH_OP_SOFTMAX;
     } else if (is_logits(m, y, value)) {
         kind.classes = (uint32_t)pith_value_elems(y);
+        kind.inner = 1;
+    } else if (is_logits_of_positions(m, y, value)) {
+        kind.classes = y->dim[2];
         kind.inner = 1;
     }
     if (kind.classes < 2)

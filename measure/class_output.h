@@ -4,8 +4,9 @@
  *
  * Classes: behind a Softmax, along its axis; or, of a network with one output, a row of 2 or more
  * numbers for each sample that a product or a pool gives (a classifier without its Softmax), where
- * the row is shorter than the input: an autoencoder's is as long. What moves or adds to numbers
- * (Flatten, Reshape, a bias) is looked through. Any other output is numbers. */
+ * the row is shorter than the input: an autoencoder's is as long; or along the last axis of
+ * [1, S, classes] that a product gives from integers [1, S] (a language model). What moves or adds
+ * to numbers (Flatten, Reshape, a bias) is looked through. Any other output is numbers. */
 #ifndef PITH_CLASS_OUTPUT_H
 #define PITH_CLASS_OUTPUT_H
 

@@ -91,7 +91,11 @@ static enum pith_status validate(struct run *r, struct pith_train_progress *p)
 static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p, double samples)
 {
     p->loss = r->sum / samples;
-    p->accuracy = r->opts->loss == PITH_CROSS_ENTROPY ? (double)r->right / samples : NAN;
+    uint64_t counted = 0;
+    for (uint64_t i = 0; i < r->done; i++)
+        counted += pith_batch_counted(r->batch, i);
+    p->accuracy =
+        r->opts->loss == PITH_CROSS_ENTROPY && counted ? (double)r->right / (double)counted : NAN;
     p->val_loss = p->val_accuracy = NAN;
     p->step = r->step;
     pith_tape_store(r->tape, r->m);
@@ -272,10 +276,15 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         status = open_tapes(r);
     if (!status)
         status = open_answers(r);
-    const struct pith_value *y = &r->m->values[r->scores];
-    uint32_t classes = !status && r->opts->loss == PITH_CROSS_ENTROPY ? y->dim[y->rank - 1] : 0;
+    const bool learns = !status && r->opts->loss == PITH_CROSS_ENTROPY;
+    const uint32_t classes = learns ? pith_run_classes(r->m, r->scores) : 0;
+    if (learns && pith_augment_mixes(r->augment) && pith_data_label_count(train) > 1)
+        status = pith_error_set(r->err, PITH_ERR_ARGUMENT,
+                                "mixup is for samples of one label, these have one for each "
+                                "position");
     if (!status)
-        status = pith_batch_new(train, r->opts->batch / PITH_TRAIN_SLICES, classes,
+        status = pith_batch_new(train, r->m->values[r->m->inputs[0]].type,
+                                r->opts->batch / PITH_TRAIN_SLICES, classes,
                                 r->opts->loss == PITH_SQUARED_ERROR, &r->batch, r->err);
     if (!status && pith_snapshot_new(r->m, &r->before))
         status = pith_tape_no_memory(r->err);

@@ -176,14 +176,15 @@ enum pith_status pith_run_check_opts(const struct run *r)
 enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train)
 {
     const struct pith_value *in = &r->m->values[r->m->inputs[0]], *y = &r->m->values[r->scores];
+    const bool ids = in->type == PITH_I64 || in->type == PITH_I32;
     uint64_t elems = 1, outs = 1;
     for (uint32_t i = 0; i < in->rank; i++)
         elems *= in->dim[i];
     for (uint32_t i = 0; i < y->rank; i++)
         outs *= y->dim[i];
-    if (r->m->n_inputs != 1 || in->type != PITH_F32)
+    if (r->m->n_inputs != 1 || (in->type != PITH_F32 && !ids))
         return pith_error_set(r->err, PITH_ERR_UNSUPPORTED,
-                              "training takes networks with one input, of f32");
+                              "training takes networks with one input, of f32 or of ids");
     if (pith_data_elems(train) != elems)
         return pith_error_set(r->err, PITH_ERR_ARGUMENT,
                               "samples have %" PRIu64 " values, input '%.100s' takes %" PRIu64,
@@ -195,8 +196,15 @@ enum pith_status pith_run_check_scores(const struct run *r, const struct pith_da
                                     "samples have %" PRIu64 " targets, output 0 has %" PRIu64
                                     " elements",
                                     pith_data_target_elems(train), outs);
-    if (y->rank != 2 || outs < 2 || outs > LOSS_MAX_CLASSES)
+    if ((y->rank != 2 && y->rank != 3) || outs < 2 || outs > UINT32_MAX)
         return pith_error_set(r->err, PITH_ERR_UNSUPPORTED,
-                              "output 0 is not a row of 2 to %u classes", LOSS_MAX_CLASSES);
+                              "output 0 is not a row of classes for each sample or position");
+    const uint64_t rows = outs / pith_run_classes(r->m, r->scores);
+    if (r->opts->loss == PITH_CROSS_ENTROPY && pith_data_labelled(train) &&
+        pith_data_label_count(train) != rows)
+        return pith_error_set(r->err, PITH_ERR_ARGUMENT,
+                              "samples have %" PRIu64 " labels, output 0 has %" PRIu64
+                              " rows of classes",
+                              pith_data_label_count(train), rows);
     return PITH_OK;
 }

@@ -176,7 +176,8 @@ static const char *wrong_state(const struct run *r, uint64_t batches)
     if (r->epoch < 1 || r->epoch > r->opts->epochs + 1 || r->done > batches ||
         r->step != (r->epoch - 1) * batches + r->done)
         return "its epoch and its step do not fit this run";
-    if (!isfinite(r->sum) || r->right > batches * r->opts->batch || isnan(r->best_loss) ||
+    const uint64_t labels = pith_data_label_count(r->train), each = labels ? labels : 1;
+    if (!isfinite(r->sum) || r->right > batches * r->opts->batch * each || isnan(r->best_loss) ||
         r->patient_from >= r->epoch)
         return "its losses are no numbers or its counts are out of range";
     if (!result_holds(r))

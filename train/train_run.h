@@ -38,6 +38,7 @@ struct run {
     uint32_t patient_from; /* epoch; 0: none that could be kept yet */
     bool over;             /* by what the options say, before the last epoch */
     double sum, best_loss;
+    double weight; /* of a row in the batch: samples for each label that counts */
     uint64_t right;
     struct checkpoint *checkpoint;              /* NULL: none are written */
     struct pith_buffer model_state, best_state; /* of checkpoints alone */

@@ -39,11 +39,12 @@ static void loss_of_slice(void *arg, uint32_t slice)
         teacher = pith_tape_value(r->teacher, slice, r->teacher_scores)->data;
     float kl = o->loss == PITH_DISTILL ? 1.0f : r->teacher ? o->teacher_part : 0.0f;
     const int64_t *label = o->loss == PITH_DISTILL ? NULL : pith_batch_labels(r->batch, slice);
-    r->part[slice] = pith_loss_classes(n, (uint32_t)each, y->data, label, kl, TEACHER_TEMPERATURE,
-                                       teacher, y->grad);
+    const uint32_t classes = pith_run_classes(r->m, r->scores), rows = (uint32_t)each / classes;
+    const double weight = label ? r->weight : 1 / (double)rows;
+    r->part[slice] = pith_loss_classes(n * rows, classes, weight, y->data, label, kl,
+                                       TEACHER_TEMPERATURE, teacher, y->grad);
     if (share && label)
-        r->part[slice].loss +=
-            pith_loss_mixed(n, (uint32_t)each, y->data, label, share, kl, y->grad);
+        r->part[slice].loss += pith_loss_mixed(n, classes, y->data, label, share, kl, y->grad);
 }
 
 static void copy_input(void *arg, uint32_t slice)
@@ -51,7 +52,7 @@ static void copy_input(void *arg, uint32_t slice)
     struct run *r = arg;
     struct tape_tensor *from = pith_tape_input(r->tape, slice, 0);
     memcpy(pith_tape_input(r->teacher, slice, 0)->data, from->data,
-           shape_elems(&from->shape) * sizeof(float));
+           shape_elems(&from->shape) * pith_type_bytes(from->type));
 }
 
 /* What is drawn depends on the run's seed and the place in the run alone, or on the sample and the
@@ -84,8 +85,9 @@ enum pith_status pith_run_record_teacher(struct run *r)
     if (!r->teacher || !r->opts->versions || pith_augment_mixes(r->augment))
         return PITH_OK;
     shown = shown < epochs ? shown : epochs;
-    r->memory = pith_memory_new(shown, n, r->opts->batch / PITH_TRAIN_SLICES,
-                                y->shape.dim[y->shape.rank - 1]);
+    const uint32_t per_slice = r->opts->batch / PITH_TRAIN_SLICES;
+    r->memory =
+        pith_memory_new(shown, n, per_slice, (uint32_t)(shape_elems(&y->shape) / per_slice));
     if (!r->memory)
         return pith_tape_no_memory(r->err);
     pith_batch_in_order(r->batch);
@@ -153,6 +155,8 @@ enum pith_status pith_run_step(struct run *r, uint64_t i)
     enum pith_status status = pith_batch_load(r->batch, r->tape, i, r->err);
     if (status && !r->opts->ranks)
         return status;
+    const uint64_t counted = pith_batch_counted(r->batch, i);
+    r->weight = counted ? (double)r->opts->batch / (double)counted : 0;
     if (r->augment)
         pith_tape_slices(r->tape, augment_slice, r);
     if (r->teacher && !r->memory) {

@@ -35,9 +35,10 @@ struct kept {
     float *y; /* owns: [n] of all calls and outputs, one behind the other */
     size_t n, room;
     uint64_t *start; /* owns: [calls * outputs + 1] in y */
-    bool *right;     /* owns: [calls], with labels */
+    uint32_t *right; /* owns: [calls], with labels: predictions that are right */
     uint64_t calls, room_calls;
-    double squares; /* with targets: sum of mean squared errors */
+    uint64_t predictions, all_right; /* of all calls: that have a label; of them, right */
+    double squares;                  /* with targets: sum of mean squared errors */
 };
 
 struct pith_goal_eval {
@@ -48,6 +49,7 @@ struct pith_goal_eval {
     enum pith_goal_metric metric;
     struct eval_output *out; /* owns: [n_out] */
     uint32_t n_out;
+    bool by_class; /* the loss is that of one output's rows of classes */
     struct kept kept[PITH_GOAL_PARTS];
     float *target; /* owns: room for one */
     void (*ran)(void *user, uint64_t calls, uint64_t all);
@@ -61,8 +63,9 @@ struct pass {
     struct pith_plan *plan;
     struct pith_difference_sums *sums; /* of each output of a candidate; NULL: it is kept */
     float *y;                          /* of a candidate: [kept->n] its answers */
-    uint64_t calls, right, won, lost;
-    uint64_t before, all; /* calls of earlier passes, of all that are one piece of work */
+    uint64_t calls, right;
+    double change_squares; /* of how many more or fewer are right in a call than were */
+    uint64_t before, all;  /* calls of earlier passes, of all that are one piece of work */
     double squares;
     enum pith_status st;
     uint32_t nan_output; /* with PITH_ERR_UNSUPPORTED: of the original, for nan_sample */
@@ -98,12 +101,17 @@ static enum pith_status find_outputs(struct pith_goal_eval *j, const struct pith
             continue;
         struct eval_output *o = &j->out[j->n_out++];
         *o = (struct eval_output){i, weight ? weight[i] : 1, pith_output_kind(m, i)};
-        uint64_t n = pith_value_elems(y);
-        if (i == 0 && j->metric == PITH_METRIC_TOP1 && o->kind.classes == 0 && n >= 2)
-            o->kind = (struct output_kind){.classes = (uint32_t)n, .rows = 1, .inner = 1};
+        const uint64_t n = pith_value_elems(y), rows = j->metric == PITH_METRIC_TOP1
+                                                           ? pith_data_label_count(j->labelled)
+                                                           : 0;
+        if (i == 0 && rows && (rows > 1 || o->kind.classes == 0) && n % rows == 0 && n / rows >= 2)
+            o->kind =
+                (struct output_kind){.classes = (uint32_t)(n / rows), .rows = rows, .inner = 1};
         if (j->metric == PITH_METRIC_PSNR)
             o->kind.classes = 0;
+        j->by_class = i == 0 && o->kind.inner == 1 && (o->kind.rows == 1 || y->rank == 3);
     }
+    j->by_class = j->by_class && j->n_out == 1;
     if (j->n_out == 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "no output of floats: there is nothing to measure a loss on");
@@ -116,13 +124,15 @@ static enum pith_status check_labels(const struct pith_goal_eval *j, struct pith
 {
     const struct eval_output *o = &j->out[0];
     const uint64_t n = pith_data_count(j->labelled), classes = o->kind.classes;
-    for (uint64_t i = 0; i < n && o->output == 0 && classes > 0; i++) {
-        int64_t label = pith_data_label(j->labelled, i);
-        if (label != PITH_NO_LABEL && (label < 0 || (uint64_t)label >= classes))
+    const uint64_t n_labels = pith_data_label_count(j->labelled);
+    for (uint64_t i = 0; i < n * n_labels && o->output == 0 && classes > 0; i++) {
+        const int64_t label = pith_data_labels(j->labelled, i / n_labels)[i % n_labels];
+        const bool none = n_labels > 1 ? label < 0 : label == PITH_NO_LABEL;
+        if (!none && (label < 0 || (uint64_t)label >= classes))
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                    "labels do not fit: sample %llu has class %lld, output 0 has "
                                    "classes 0 to %llu",
-                                   (unsigned long long)i, (long long)label,
+                                   (unsigned long long)(i / n_labels), (long long)label,
                                    (unsigned long long)classes - 1);
     }
     return PITH_OK;
@@ -133,16 +143,17 @@ static void check_labels_fit(struct pith_goal_eval *j, void (*warn)(void *user, 
 {
     uint64_t n = 0, right = 0;
     char text[200];
-    for (int part = PITH_GOAL_VALIDATE; part < PITH_GOAL_PARTS; part++)
-        for (uint64_t i = 0; i < j->kept[part].calls; i++, n++)
-            right += j->kept[part].right[i];
+    for (int part = PITH_GOAL_VALIDATE; part < PITH_GOAL_PARTS; part++) {
+        n += j->kept[part].predictions;
+        right += j->kept[part].all_right;
+    }
     const double classes = (double)j->out[0].kind.classes, mean = (double)n / classes;
     if (n < LEAST_LABELLED || classes < 2 ||
         (double)right > mean + GUESSES * sqrt(mean * (1 - 1 / classes)))
         return;
     j->metric = PITH_METRIC_NONE;
     snprintf(text, sizeof text,
-             "labels do not fit: the network is right on %llu of %llu samples, guessing on about "
+             "labels do not fit: the network is right on %llu of %llu, guessing on about "
              "%.0f; losses are measured without labels",
              (unsigned long long)right, (unsigned long long)n, mean);
     if (warn)
@@ -165,7 +176,7 @@ static bool grow(struct kept *k, uint64_t more, uint32_t n_out)
         uint64_t room = k->room_calls * 2 + 64;
         uint64_t *start = realloc(k->start, (size_t)(room * n_out + 1) * sizeof *start);
         k->start = start ? start : k->start;
-        bool *right = start ? realloc(k->right, (size_t)room * sizeof *right) : NULL;
+        uint32_t *right = start ? realloc(k->right, (size_t)room * sizeof *right) : NULL;
         k->right = right ? right : k->right;
         if (!right)
             return false;
@@ -230,13 +241,22 @@ static void compare_answer(struct pass *p)
     }
 }
 
-/* Whether output 0 says what the label does. */
-static bool is_right(struct pass *p, uint64_t sample)
+/* How often output 0 says what the labels do; *labelled: how many there are. A sample without a
+ * label counts as wrong. */
+static uint32_t count_right(struct pass *p, uint64_t sample, uint64_t *labelled)
 {
     uint64_t n;
     const float *y = answer_of(p, 0, &n);
-    int64_t label = pith_data_label(p->j->labelled, sample);
-    return label >= 0 && (uint64_t)label < n && pith_top_class(y, n) == (uint64_t)label;
+    const int64_t *label = pith_data_labels(p->j->labelled, sample);
+    const uint64_t rows = pith_data_label_count(p->j->labelled), classes = n / rows;
+    uint32_t right = 0;
+    *labelled = rows == 1;
+    for (uint64_t i = 0; i < rows; i++) {
+        *labelled += rows > 1 && label[i] >= 0;
+        right += label[i] >= 0 && (uint64_t)label[i] < classes &&
+                 pith_top_class(y + i * classes, classes) == (uint64_t)label[i];
+    }
+    return right;
 }
 
 static enum pith_status add_squares(struct pass *p, uint64_t sample)
@@ -269,13 +289,16 @@ static bool take(void *user, uint64_t sample)
     if (p->sums)
         compare_answer(p);
     if (p->j->metric == PITH_METRIC_TOP1) {
-        bool right = is_right(p, sample);
+        uint64_t labelled;
+        const uint32_t right = count_right(p, sample, &labelled);
         p->right += right;
-        if (!p->sums)
+        if (!p->sums) {
             p->kept->right[p->calls] = right;
-        else {
-            p->won += right && !p->kept->right[p->calls];
-            p->lost += !right && p->kept->right[p->calls];
+            p->kept->predictions += labelled;
+            p->kept->all_right += right;
+        } else {
+            const double change = (double)right - (double)p->kept->right[p->calls];
+            p->change_squares += change * change;
         }
     }
     p->calls++;
@@ -364,8 +387,7 @@ uint32_t pith_goal_eval_classes(const struct pith_goal_eval *j)
 {
     if (!j)
         return 0;
-    const struct eval_output *o = &j->out[0];
-    return j->n_out == 1 && o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
+    return j->by_class ? j->out[0].kind.classes : 0;
 }
 
 double pith_goal_eval_spread(const struct pith_goal_eval *j)
@@ -376,9 +398,10 @@ double pith_goal_eval_spread(const struct pith_goal_eval *j)
     double sum = 0;
     if (pith_goal_eval_classes(j) == 0)
         return 0;
-    for (uint64_t call = 0; call < k->calls; call++)
-        sum += pith_score_variance(&j->out[0].kind, k->y + k->start[call * j->n_out]);
-    return k->calls > 0 ? sqrt(sum / (double)k->calls) : 0;
+    const uint64_t n = k->calls * j->out[0].kind.rows; /* there is one output */
+    for (uint64_t row = 0; row < n; row++)
+        sum += pith_score_variance(&j->out[0].kind, k->y + row * j->out[0].kind.classes);
+    return n > 0 ? sqrt(sum / (double)n) : 0;
 }
 
 void pith_goal_eval_scales(const struct pith_goal_eval *j, double *scale)
@@ -584,8 +607,9 @@ enum pith_status pith_goal_eval_measure(struct pith_goal_eval *j, enum pith_goal
                                    .now = p.y,
                                    .calls = p.calls,
                                    .right = p.right,
-                                   .won = p.won,
-                                   .lost = p.lost,
+                                   .right_before = kept->all_right,
+                                   .predictions = kept->predictions,
+                                   .change_squares = p.change_squares,
                                    .squares_before = kept->squares,
                                    .squares = p.squares};
     if (!st)

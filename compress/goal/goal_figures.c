@@ -64,12 +64,14 @@ static void take_metric(struct pith_goal_loss *l, const struct goal_sums *s)
     double n = (double)s->calls;
     l->metric = s->metric;
     if (l->metric == PITH_METRIC_TOP1) {
-        l->after = (double)s->right / n;
-        l->before = ((double)s->right - (double)s->won + (double)s->lost) / n;
+        const double all = (double)s->predictions,
+                     lost = (double)s->right_before - (double)s->right;
+        l->after = (double)s->right / all;
+        l->before = (double)s->right_before / all;
         l->drop = l->before - l->after;
-        /* Of the mean of paired differences (-1, 0, 1), as if one sample more had changed: where
-         * none of a dozen did, the error is not 0. */
-        l->drop_error = sqrt((double)(s->won + s->lost) + 1 - l->drop * l->drop * n) / n;
+        /* Of the mean of paired differences (-1, 0, 1), those of one sample added first, as if one
+         * more had changed: where none of a dozen did, the error is not 0. */
+        l->drop_error = sqrt(s->change_squares + 1 - lost * lost / n) / all;
     } else if (l->metric == PITH_METRIC_PSNR) {
         l->before = -10 * log10(s->squares_before / n);
         l->after = -10 * log10(s->squares / n);

@@ -19,8 +19,9 @@ struct goal_sums {
     const struct pith_difference_sums *sums; /* [n_out] */
     const float *was, *now; /* the answers of all calls, of the original and of the file */
     uint64_t calls;         /* > 0 */
-    uint64_t right, won,
-        lost; /* with labels: calls that the file is right on; alone; not any more */
+    uint64_t right, right_before,
+        predictions;       /* with labels: of the file, of the original; of all */
+    double change_squares; /* sum over calls of the square of how many more or fewer are right */
     double squares_before, squares; /* with targets: sums of mean squared errors */
 };
 

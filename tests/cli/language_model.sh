@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A network that gives scores for each position of a text: evaluated by labels per position.
+# A network that gives scores for each position of a text: evaluated by labels per position, trained, resumed,
+# taught and compressed.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'END' || exit 1
 import math
@@ -58,4 +59,29 @@ expect 2 pith eval net.pith -d text:2:other.txt
 grep -q "other.txt: line 1: no class is named by the character 'z', U+007A" .err || complain "$(cat .err)"
 expect 2 pith eval next.onnx -d text:2:play.txt
 grep -q 'text needs a model with class names of one character each' .err || complain "$(cat .err)"
+
+# "ab\nab c\n": two of eight characters have two ways to go on, so 2 ln 2 / 8 = 0.173 nats is the least.
+learn="-d text:7:play.txt --hold 0::5 --epochs 30 --batch 8 --lr 0.05"
+expect 0 pith train net.pith $learn -o whole.pith
+expect 0 pith eval whole.pith -d text:7:play.txt --json
+awk -v l="$(number loss)" 'BEGIN { exit !(l > 0.17 && l < 0.3) }' || complain "trained: $(cat .out)"
+expect 0 pith train net.pith $learn -o threads.pith -T 3
+same whole.pith threads.pith
+(timeout -s KILL 0.2 pith train net.pith $learn -q -o killed.pith --checkpoint part --set checkpoint_every=20) 2>/dev/null
+expect 0 pith train net.pith $learn -f -o killed.pith --checkpoint part --set checkpoint_every=20 --resume
+same whole.pith killed.pith
+expect 0 pith train net.pith $learn --teacher whole.pith --loss distill -o taught.pith
+expect 0 pith eval taught.pith -d text:7:play.txt --json
+awk -v l="$(number loss)" 'BEGIN { exit !(l < 0.4) }' || complain "taught: $(cat .out)"
+expect 2 pith train net.pith -d padded.npz --epochs 1 --batch 8 -o x.pith
+grep -q '2 samples are less than one batch of 8' .err || complain "$(cat .err)"
+expect 2 pith train net.pith -d text:7:play.txt --augment noise=0.1 -o x.pith
+grep -q "augmentation is for numbers; input 'ids' has ids" .err || complain "$(cat .err)"
+
+# 45 windows of 7 characters: 315 predictions, whose KL divergence is the mean over them
+expect 0 pith compare whole.pith taught.pith -d text:7:play.txt
+grep -q 'same prediction [0-9]* of 315' .out || complain "compare: $(cat .out)"
+expect 0 pith compress whole.pith -d text:7:play.txt --max-drop 2% --time 5 -o small.pith
+grep -q 'drop .* points (limit 2.00), KL' .err || complain "compress: $(cat .err)"
+[ "$(wc -c <small.pith)" -lt "$(wc -c <whole.pith)" ] || complain "small.pith is not smaller"
 finish

@@ -22,13 +22,13 @@ static void check_gradient(const int64_t *label, float kl, float t)
     float x[SAMPLES * CLASSES], d[SAMPLES * CLASSES], unused[SAMPLES * CLASSES];
     for (int i = 0; i < SAMPLES * CLASSES; i++)
         x[i] = logits[i];
-    pith_loss_classes(SAMPLES, CLASSES, x, label, kl, t, teacher, d);
+    pith_loss_classes(SAMPLES, CLASSES, 1, x, label, kl, t, teacher, d);
     for (int i = 0; i < SAMPLES * CLASSES; i++) {
         const float h = 1.0f / 256;
         x[i] = logits[i] + h;
-        double up = pith_loss_classes(SAMPLES, CLASSES, x, label, kl, t, teacher, unused).loss;
+        double up = pith_loss_classes(SAMPLES, CLASSES, 1, x, label, kl, t, teacher, unused).loss;
         x[i] = logits[i] - h;
-        double down = pith_loss_classes(SAMPLES, CLASSES, x, label, kl, t, teacher, unused).loss;
+        double down = pith_loss_classes(SAMPLES, CLASSES, 1, x, label, kl, t, teacher, unused).loss;
         x[i] = logits[i];
         if (fabs((up - down) / (2 * (double)h) - (double)d[i]) > 2e-4)
             fail_msg("element %d: %g, by differences %g", i, (double)d[i],
@@ -40,7 +40,7 @@ static void test_classes(void **state)
 {
     (void)state;
     float d[SAMPLES * CLASSES];
-    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, labels, 0, 1, NULL, d);
+    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, 1, logits, labels, 0, 1, NULL, d);
     double expected = 0;
     for (int s = 0; s < SAMPLES; s++) {
         double sum = 0;
@@ -61,9 +61,9 @@ static void test_mixed_labels(void **state)
     (void)state;
     const float share[SAMPLES] = {0.75f, 0.75f, 1}, kl = 0.25f;
     float d[SAMPLES * CLASSES], part[SAMPLES * CLASSES];
-    double loss = pith_loss_classes(SAMPLES, CLASSES, logits, labels, kl, 2, teacher, d).loss;
+    double loss = pith_loss_classes(SAMPLES, CLASSES, 1, logits, labels, kl, 2, teacher, d).loss;
     double by_teacher =
-        kl * pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 1, 2, teacher, part).loss;
+        kl * pith_loss_classes(SAMPLES, CLASSES, 1, logits, NULL, 1, 2, teacher, part).loss;
     loss += pith_loss_mixed(SAMPLES, CLASSES, logits, labels, share, kl, d);
     double expected = by_teacher;
     for (int s = 0; s < SAMPLES; s++) {
@@ -88,15 +88,33 @@ static void test_large_scores(void **state)
     const float x[2] = {1000, -1000};
     float d[2];
     const int64_t label = 1;
-    struct loss_part p = pith_loss_classes(1, 2, x, &label, 0, 1, NULL, d);
+    struct loss_part p = pith_loss_classes(1, 2, 1, x, &label, 0, 1, NULL, d);
     assert_true(p.loss == 2000 && d[0] == 1 && d[1] == -1);
+}
+
+/* Two scores d apart: the larger has p = 1 / (1 + e^-d). */
+static void test_rows_of_no_class(void **state)
+{
+    (void)state;
+    const float x[6] = {4, 2, 1, 3, 5, 5};
+    const int64_t label[3] = {-100, 0, -1};
+    float d[6] = {9, 9, 9, 9, 9, 9};
+    const double p = 1 / (1 + exp(2));
+    struct loss_part part = pith_loss_classes(3, 2, 1.5, x, label, 0, 1, NULL, d);
+    assert_true(fabs(part.loss + 1.5 * log(p)) < 1e-6 && part.right == 0);
+    assert_true(d[0] == 0 && d[1] == 0 && d[4] == 0 && d[5] == 0);
+    assert_true(fabs((double)d[2] - 1.5 * (p - 1)) < 1e-6);
+    assert_true(fabs((double)d[3] - 1.5 * (1 - p)) < 1e-6);
+    part = pith_loss_classes(3, 2, 0.5, x, label, 1, 1, (const float[]){0, 0, 0, 0, 0, 0}, d);
+    assert_true(fabs(part.loss + 0.5 * (log(2) + log(p * (1 - p)) / 2)) < 1e-6);
+    assert_true(d[0] == 0 && fabs((double)d[2] - 0.5 * (p - 0.5)) < 1e-6);
 }
 
 static void test_teacher_alike(void **state)
 {
     (void)state;
     float d[SAMPLES * CLASSES];
-    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 1, 3, logits, d);
+    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, 1, logits, NULL, 1, 3, logits, d);
     assert_true(fabs(p.loss) < 1e-9);
     for (int i = 0; i < SAMPLES * CLASSES; i++)
         assert_true(fabsf(d[i]) < 1e-6f);
@@ -145,8 +163,9 @@ static void test_schedules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),      cmocka_unit_test(test_mixed_labels),
-        cmocka_unit_test(test_large_scores), cmocka_unit_test(test_teacher_alike),
-        cmocka_unit_test(test_squares),      cmocka_unit_test(test_schedules)};
+        cmocka_unit_test(test_classes),       cmocka_unit_test(test_mixed_labels),
+        cmocka_unit_test(test_large_scores),  cmocka_unit_test(test_rows_of_no_class),
+        cmocka_unit_test(test_teacher_alike), cmocka_unit_test(test_squares),
+        cmocka_unit_test(test_schedules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

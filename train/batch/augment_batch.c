@@ -27,6 +27,9 @@ void pith_augment_batch_free(struct augment_batch *b)
 static enum pith_status check(const struct augment *a, const struct pith_value *input,
                               struct pith_error *err)
 {
+    if (input->type != PITH_F32)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "augmentation is for numbers; input '%.100s' has ids", input->name);
     if (pith_augment_moves(a) && input->rank != 4)
         return pith_error_set(
             err, PITH_ERR_ARGUMENT,

@@ -14,13 +14,15 @@
 
 struct feed_batch {
     struct pith_data *data;
+    enum pith_type type;
     uint32_t per_slice, n_classes;
-    uint64_t n, elems, target_elems;
+    uint64_t n, target_elems, n_labels; /* of a sample */
+    size_t bytes;                       /* of a sample */
     uint32_t *order;
-    float *kept;      /* [n][elems]; NULL: too much */
+    uint8_t *kept;    /* [n][bytes]; NULL: too much */
     bool *have;       /* [n] */
-    int64_t *label;   /* [slices * per_slice] */
-    uint32_t *number; /* the same: of the samples in the data set */
+    int64_t *label;   /* [slices * per_slice][n_labels] */
+    uint32_t *number; /* [slices * per_slice], of the samples in the data set */
     float *target;    /* [slices * per_slice][target_elems] */
 };
 
@@ -37,18 +39,21 @@ void pith_batch_free(struct feed_batch *b)
     free(b);
 }
 
-enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint32_t n_classes,
-                                bool with_targets, struct feed_batch **b, struct pith_error *err)
+enum pith_status pith_batch_new(struct pith_data *data, enum pith_type type, uint32_t per_slice,
+                                uint32_t n_classes, bool with_targets, struct feed_batch **b,
+                                struct pith_error *err)
 {
     struct feed_batch *made = calloc(1, sizeof *made);
     if (!made)
         return pith_tape_no_memory(err);
     size_t samples = (size_t)PITH_TRAIN_SLICES * per_slice;
     made->data = data;
+    made->type = type;
     made->per_slice = per_slice;
     made->n_classes = n_classes;
     made->n = pith_data_count(data);
-    made->elems = pith_data_elems(data);
+    made->bytes = (size_t)pith_data_elems(data) * pith_type_bytes(type);
+    made->n_labels = pith_data_labelled(data) ? pith_data_label_count(data) : 1;
     made->target_elems = with_targets ? pith_data_target_elems(data) : 0;
     enum pith_status status = PITH_OK;
     if (made->n > UINT32_MAX || made->n < samples)
@@ -61,11 +66,11 @@ enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint
         status = pith_error_set(err, PITH_ERR_ARGUMENT, "the training data has no targets");
     if (!status) {
         made->order = calloc((size_t)made->n, sizeof *made->order);
-        made->label = calloc(samples, sizeof *made->label);
+        made->label = calloc(samples * (size_t)made->n_labels, sizeof *made->label);
         made->number = calloc(samples, sizeof *made->number);
         made->target = calloc(samples * (size_t)(made->target_elems + 1), sizeof *made->target);
-        if (made->n * made->elems <= KEEP_BYTES / sizeof *made->kept) {
-            made->kept = malloc((size_t)(made->n * made->elems) * sizeof *made->kept);
+        if (made->n * made->bytes <= KEEP_BYTES) {
+            made->kept = malloc((size_t)made->n * made->bytes);
             made->have = calloc((size_t)made->n, sizeof *made->have);
         }
         if (!made->order || !made->label || !made->number || !made->target ||
@@ -99,29 +104,57 @@ void pith_batch_in_order(struct feed_batch *b)
         b->order[i] = i;
 }
 
-static enum pith_status read_sample(struct feed_batch *b, uint32_t i, float *x,
+static enum pith_status read_sample(struct feed_batch *b, uint32_t i, void *x,
                                     struct pith_error *err)
 {
     if (b->have && b->have[i]) {
-        memcpy(x, b->kept + i * b->elems, b->elems * sizeof *x);
+        memcpy(x, b->kept + i * b->bytes, b->bytes);
         return PITH_OK;
     }
-    enum pith_status status = pith_data_read(b->data, i, x, NULL, err);
+    enum pith_status status = pith_data_read_as(b->data, i, b->type, x, NULL, err);
     if (!status && b->kept) {
-        memcpy(b->kept + i * b->elems, x, b->elems * sizeof *x);
+        memcpy(b->kept + i * b->bytes, x, b->bytes);
         b->have[i] = true;
     }
     return status;
 }
 
-enum pith_status pith_label_check(struct pith_data *data, uint64_t i, int64_t label,
-                                  uint64_t n_classes, struct pith_error *err)
+enum pith_status pith_labels_check(struct pith_data *data, uint64_t i, uint64_t n_classes,
+                                   struct pith_error *err)
 {
-    if (label >= 0 && (uint64_t)label < n_classes)
-        return PITH_OK;
-    return pith_error_set(err, PITH_ERR_CORRUPT,
-                          "%.200s has label %" PRId64 ", the network has classes 0..%" PRIu64,
-                          pith_data_sample_name(data, i), label, n_classes - 1);
+    const int64_t *label = pith_data_labels(data, i);
+    const uint64_t n = pith_data_label_count(data);
+    for (uint64_t k = 0; k < n; k++)
+        if (label[k] >= (int64_t)n_classes || (n == 1 && label[k] < 0))
+            return pith_error_set(err, PITH_ERR_CORRUPT,
+                                  "%.200s has label %" PRId64
+                                  ", the network has classes 0..%" PRIu64,
+                                  pith_data_sample_name(data, i), label[k], n_classes - 1);
+    return PITH_OK;
+}
+
+uint64_t pith_labels_counted(const struct pith_data *data, uint64_t i)
+{
+    const int64_t *label = pith_data_labels(data, i);
+    const uint64_t n = pith_data_label_count(data);
+    uint64_t counted = n <= 1;
+    for (uint64_t k = 0; k < n && n > 1; k++)
+        counted += label[k] >= 0;
+    return counted;
+}
+
+static uint32_t sample_at(const struct feed_batch *b, uint64_t batch, size_t at)
+{
+    return b->order[(batch * PITH_TRAIN_SLICES * b->per_slice + at) % b->n];
+}
+
+uint64_t pith_batch_counted(const struct feed_batch *b, uint64_t i)
+{
+    const size_t samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
+    uint64_t n = 0;
+    for (size_t at = 0; at < samples; at++)
+        n += b->n_classes ? pith_labels_counted(b->data, sample_at(b, i, at)) : 1;
+    return n;
 }
 
 static enum pith_status read_answer(struct feed_batch *b, uint32_t i, size_t at,
@@ -129,8 +162,11 @@ static enum pith_status read_answer(struct feed_batch *b, uint32_t i, size_t at,
 {
     if (b->target_elems)
         return pith_data_read_target(b->data, i, b->target + at * b->target_elems);
-    b->label[at] = pith_data_label(b->data, i);
-    return b->n_classes ? pith_label_check(b->data, i, b->label[at], b->n_classes, err) : PITH_OK;
+    if (b->n_classes == 0)
+        return PITH_OK;
+    memcpy(b->label + at * b->n_labels, pith_data_labels(b->data, i),
+           (size_t)b->n_labels * sizeof *b->label);
+    return pith_labels_check(b->data, i, b->n_classes, err);
 }
 
 enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t i,
@@ -141,15 +177,15 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
     size_t at = (size_t)first * b->per_slice, samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
     for (uint32_t s = first; s < first + n; s++)
         for (uint32_t k = 0; k < b->per_slice && !status; k++, at++) {
-            float *x = pith_tape_input(t, s, 0)->data;
-            uint32_t sample = b->order[(i * samples + at) % b->n];
+            uint8_t *x = pith_tape_input(t, s, 0)->data;
+            uint32_t sample = sample_at(b, i, at);
             b->number[at] = sample;
-            status = read_sample(b, sample, x + k * b->elems, err);
+            status = read_sample(b, sample, x + k * b->bytes, err);
             if (!status)
                 status = read_answer(b, sample, at, err);
         }
     if (status) /* code that goes on nevertheless meets no label out of range */
-        memset(b->label, 0, samples * sizeof *b->label);
+        memset(b->label, 0, samples * (size_t)b->n_labels * sizeof *b->label);
     return status;
 }
 
@@ -160,7 +196,7 @@ const uint32_t *pith_batch_numbers(const struct feed_batch *b, uint32_t slice)
 
 const int64_t *pith_batch_labels(const struct feed_batch *b, uint32_t slice)
 {
-    return b->label + (size_t)slice * b->per_slice;
+    return b->label + (size_t)slice * b->per_slice * b->n_labels;
 }
 
 float *pith_batch_targets(struct feed_batch *b, uint32_t slice)

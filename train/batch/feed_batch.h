@@ -8,14 +8,18 @@
 
 struct feed_batch;
 
-/* PITH_ERR_CORRUPT: the label of sample i is not in 0 .. n_classes - 1; says which sample. */
-enum pith_status pith_label_check(struct pith_data *data, uint64_t i, int64_t label,
-                                  uint64_t n_classes, struct pith_error *err);
+/* PITH_ERR_CORRUPT: a label of sample i is not in 0 .. n_classes - 1; says which sample. Where
+ * positions have labels, one may be negative. */
+enum pith_status pith_labels_check(struct pith_data *data, uint64_t i, uint64_t n_classes,
+                                   struct pith_error *err);
+/* Labels of sample i that count; 1 where there are none. */
+uint64_t pith_labels_counted(const struct pith_data *data, uint64_t i);
 
-/* per_slice samples go to each slice. with_targets: real-valued targets instead of labels.
- * n_classes: labels must lie below it (0: labels are not read). */
-enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint32_t n_classes,
-                                bool with_targets, struct feed_batch **b, struct pith_error *err);
+/* per_slice samples go to each slice, as elements of `type`. with_targets: real-valued targets
+ * instead of labels. n_classes: labels must lie below it (0: labels are not read). */
+enum pith_status pith_batch_new(struct pith_data *data, enum pith_type type, uint32_t per_slice,
+                                uint32_t n_classes, bool with_targets, struct feed_batch **b,
+                                struct pith_error *err);
 void pith_batch_free(struct feed_batch *b);            /* accepts NULL */
 uint64_t pith_batch_count(const struct feed_batch *b); /* whole batches of one epoch */
 /* A new order, of which this seed and epoch decide. */
@@ -26,7 +30,10 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
 /* The order of the data set; one batch more then takes what is left, and the first samples again.
  */
 void pith_batch_in_order(struct feed_batch *b);
-/* Of the batch loaded last: [per_slice]; [per_slice, target elements]. */
+/* Labels of batch i of the epoch that count, in all slices; samples where none are read. */
+uint64_t pith_batch_counted(const struct feed_batch *b, uint64_t i);
+/* Of the batch loaded last: [per_slice], of labels as many for each as the data has; [per_slice,
+ * target elements]. */
 const uint32_t *pith_batch_numbers(const struct feed_batch *b, uint32_t slice);
 const int64_t *pith_batch_labels(const struct feed_batch *b, uint32_t slice);
 float *pith_batch_targets(struct feed_batch *b, uint32_t slice);

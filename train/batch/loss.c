@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* log sum exp of x[n] / t, and the largest x. */
 static double log_sum(const float *x, uint32_t n, float t, uint32_t *largest)
@@ -19,48 +20,60 @@ static double log_sum(const float *x, uint32_t n, float t, uint32_t *largest)
     return top + log1p(others);
 }
 
-/* weight * cross-entropy against the label; adds its gradient to d. */
-static double cross_entropy(uint32_t n, const float *x, double lse, int64_t label, double weight,
-                            double *d)
-{
-    for (uint32_t i = 0; i < n; i++)
-        d[i] += weight * (exp((double)x[i] - lse) - (i == label));
-    return weight * (lse - (double)x[label]);
-}
+/* One row: logits, those of a teacher, and how much each loss counts. */
+struct loss_row {
+    const float *x, *teacher;
+    int64_t label;
+    double ce, kl, t;
+};
 
-/* weight * T^2 KL; its gradient by the student's logits is T (p - q). */
-static double softened(uint32_t n, const float *x, const float *teacher, float t, double weight,
-                       double *d)
+/* (1 - kl) cross-entropy against the label, and kl T^2 KL(teacher || student) of softened classes,
+ * whose gradient by the student's logits is T (p - q). d: the gradient of weight times the sum. */
+static double loss_of_row(const struct loss_row *r, uint32_t n, double weight, float *d,
+                          uint32_t *best)
 {
     uint32_t unused;
-    double lse = log_sum(x, n, t, &unused), lse_t = log_sum(teacher, n, t, &unused), loss = 0;
+    const float t = (float)r->t;
+    const bool soft = r->kl > 0;
+    const double lse = log_sum(r->x, n, 1.0f, best);
+    const double lse_s = soft ? log_sum(r->x, n, t, &unused) : 0;
+    const double lse_t = soft ? log_sum(r->teacher, n, t, &unused) : 0;
+    double kl = 0;
     for (uint32_t i = 0; i < n; i++) {
-        double log_p = (double)x[i] / (double)t - lse,
-               log_q = (double)teacher[i] / (double)t - lse_t;
-        double q = exp(log_q);
-        loss += q * (log_q - log_p);
-        d[i] += weight * (double)t * (exp(log_p) - q);
+        double g = 0;
+        if (r->ce > 0)
+            g += r->ce * (exp((double)r->x[i] - lse) - (i == r->label));
+        if (soft) {
+            double log_p = (double)r->x[i] / r->t - lse_s,
+                   log_q = (double)r->teacher[i] / r->t - lse_t, q = exp(log_q);
+            kl += q * (log_q - log_p);
+            g += r->kl * r->t * (exp(log_p) - q);
+        }
+        d[i] = (float)(weight * g);
     }
-    return weight * (double)t * (double)t * loss;
+    double loss = r->ce > 0 ? r->ce * (lse - (double)r->x[r->label]) : 0;
+    return weight * (soft ? loss + r->kl * r->t * r->t * kl : loss);
 }
 
-struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *logits,
+struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, double weight, const float *logits,
                                    const int64_t *label, float kl, float t, const float *teacher,
                                    float *d)
 {
     struct loss_part part = {0, 0};
     for (uint32_t s = 0; s < n; s++, logits += classes, d += classes) {
         uint32_t best;
-        double lse = log_sum(logits, classes, 1.0f, &best);
-        double g[LOSS_MAX_CLASSES];
-        for (uint32_t i = 0; i < classes; i++)
-            g[i] = 0;
-        if (label && kl < 1)
-            part.loss += cross_entropy(classes, logits, lse, label[s], 1 - (double)kl, g);
+        struct loss_row r = {.x = logits, .kl = (double)kl, .t = (double)t};
+        if (label && label[s] < 0) {
+            memset(d, 0, classes * sizeof *d);
+            continue;
+        }
         if (kl > 0)
-            part.loss += softened(classes, logits, teacher + (size_t)s * classes, t, (double)kl, g);
-        for (uint32_t i = 0; i < classes; i++)
-            d[i] = (float)g[i];
+            r.teacher = teacher + (size_t)s * classes;
+        if (label) {
+            r.label = label[s];
+            r.ce = 1 - (double)kl;
+        }
+        part.loss += loss_of_row(&r, classes, weight, d, &best);
         part.right += label && label[s] == best;
     }
     return part;

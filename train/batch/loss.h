@@ -6,21 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOSS_MAX_CLASSES 4096u
-
 /* Of a teacher's softened classes (Hinton et al., 2015). */
 #define TEACHER_TEMPERATURE 2.0f
 
 struct loss_part {
-    double loss;    /* sum over the slice's samples */
-    uint32_t right; /* samples whose largest score is the label's */
+    double loss;    /* sum over the slice's rows */
+    uint32_t right; /* rows whose largest score is the label's */
 };
 
-/* logits: [n, classes], 2 .. LOSS_MAX_CLASSES classes. label: [n], each in 0 .. classes - 1. d: [n,
- * classes], set. Cross-entropy, and part
- * `kl` of the loss instead T^2 KL(teacher || student) of classes softened by T (Hinton et al.,
- * 2015); teacher: logits [n, classes], NULL where kl is 0. label NULL: kl must be 1. */
-struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *logits,
+/* logits: [n, classes], 2 or more classes; a row for each sample, or for each of its positions.
+ * label: [n], each below classes; a row whose label is negative counts for nothing. d: [n,
+ * classes], set. weight * cross-entropy, and part `kl` of the loss instead T^2 KL(teacher ||
+ * student) of classes softened by T (Hinton et al., 2015); teacher: logits [n, classes], NULL where
+ * kl is 0. label NULL: kl must be 1. */
+struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, double weight, const float *logits,
                                    const int64_t *label, float kl, float t, const float *teacher,
                                    float *d);
 

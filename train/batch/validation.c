@@ -22,7 +22,9 @@ struct validation {
     struct pith_plan *plan;
     uint32_t batch;
     struct pith_tensor in, out;
-    int64_t label[BATCH];
+    int64_t *label; /* [batch][labels of a sample] */
+    uint32_t classes;
+    uint64_t counted; /* predictions: samples, or positions that count */
     float *target, *gradient, *log_p;
     const struct teacher_answers *answers;
     float **collected;              /* log_p of all samples goes there; NULL: the loss is summed */
@@ -35,12 +37,16 @@ struct validation {
 static enum pith_status load(struct validation *v, uint64_t first, uint32_t n,
                              struct pith_error *err)
 {
-    uint64_t elems = pith_data_elems(v->data), targets = pith_data_target_elems(v->data);
-    float *x = pith_plan_input_data(v->plan, 0);
+    uint64_t targets = pith_data_target_elems(v->data), labels = pith_data_label_count(v->data);
+    uint64_t bytes = pith_data_elems(v->data) * pith_type_bytes(v->in.type);
+    uint8_t *x = pith_plan_input_data(v->plan, 0);
     enum pith_status status = PITH_OK;
     memset(x, 0, (size_t)v->in.bytes);
     for (uint32_t i = 0; i < n && !status; i++) {
-        status = pith_data_read(v->data, first + i, x + i * elems, &v->label[i], err);
+        status = pith_data_read_as(v->data, first + i, v->in.type, x + i * bytes, NULL, err);
+        if (labels)
+            memcpy(v->label + i * labels, pith_data_labels(v->data, first + i),
+                   (size_t)labels * sizeof *v->label);
         if (!status && v->loss == PITH_SQUARED_ERROR)
             status = pith_data_read_target(v->data, first + i, v->target + i * targets);
     }
@@ -55,13 +61,13 @@ static uint32_t largest_of(const float *x, uint64_t n)
     return best;
 }
 
-static struct loss_part teacher_loss(const struct validation *v, uint64_t first, uint32_t n,
-                                     uint64_t each)
+/* answer: of n rows. */
+static struct loss_part teacher_loss(const struct validation *v, const float *answer, uint32_t n)
 {
-    const float *answer = v->answers->log_p + first * each;
-    struct loss_part part = pith_loss_classes(n, (uint32_t)each, v->log_p, NULL, 1,
-                                              TEACHER_TEMPERATURE, answer, v->gradient);
-    for (uint32_t i = 0; i < n; i++)
+    const uint32_t each = v->classes;
+    struct loss_part part =
+        pith_loss_classes(n, each, 1, v->log_p, NULL, 1, TEACHER_TEMPERATURE, answer, v->gradient);
+    for (uint64_t i = 0; i < n; i++)
         part.right += largest_of(answer + i * each, each) == largest_of(v->log_p + i * each, each);
     return part;
 }
@@ -71,7 +77,7 @@ static enum pith_status check_labels(const struct validation *v, uint64_t first,
 {
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < n && !status; i++)
-        status = pith_label_check(v->data, first + i, v->label[i], classes, err);
+        status = pith_labels_check(v->data, first + i, classes, err);
     return status;
 }
 
@@ -92,12 +98,13 @@ static enum pith_status add_batch_loss(struct validation *v, uint64_t first, uin
         memcpy(*v->collected + first * each, v->log_p, n * each * sizeof(float));
         return PITH_OK;
     }
-    enum pith_status status = v->answers ? PITH_OK : check_labels(v, first, n, each, err);
+    enum pith_status status = v->answers ? PITH_OK : check_labels(v, first, n, v->classes, err);
     if (status)
         return status;
-    part = v->answers
-               ? teacher_loss(v, first, n, each)
-               : pith_loss_classes(n, (uint32_t)each, v->log_p, v->label, 0, 1, NULL, v->gradient);
+    const uint32_t rows = (uint32_t)(n * each / v->classes);
+    part = v->answers ? teacher_loss(v, v->answers->log_p + first * each, rows)
+                      : pith_loss_classes(rows, v->classes, 1, v->log_p, v->label, 0, 1, NULL,
+                                          v->gradient);
     v->sum += part.loss;
     v->right += part.right;
     return PITH_OK;
@@ -155,12 +162,13 @@ static enum pith_status with_buffers(struct validation *v, struct pith_error *er
     size_t targets = (size_t)pith_data_target_elems(v->data) * v->batch;
     v->target = calloc(targets + 1, sizeof *v->target);
     v->gradient = calloc(out + targets + 1, sizeof *v->gradient);
+    v->label = calloc((size_t)pith_data_label_count(v->data) * v->batch + 1, sizeof *v->label);
     v->log_p = calloc(out + 1, sizeof *v->log_p);
     enum pith_status status = PITH_ERR_MEMORY;
     if (v->collected)
         *v->collected =
             calloc((size_t)pith_data_count(v->data) * (out / v->batch) + 1, sizeof **v->collected);
-    if (v->target && v->gradient && v->log_p && (!v->collected || *v->collected))
+    if (v->target && v->gradient && v->label && v->log_p && (!v->collected || *v->collected))
         status = PITH_OK;
     else
         pith_error_set(err, status, "not enough memory to validate");
@@ -170,15 +178,27 @@ static enum pith_status with_buffers(struct validation *v, struct pith_error *er
         status = run_all(v, err);
     free(v->target);
     free(v->gradient);
+    free(v->label);
     free(v->log_p);
     return status;
 }
 
-static enum pith_status check_shapes(const struct validation *v, struct pith_error *err)
+/* Predictions: positions with a label that counts, or all of those that a teacher answers. */
+static void count_predictions(struct validation *v, uint64_t rows, bool by_labels)
 {
-    uint64_t in = v->in.bytes / sizeof(float) / v->batch, out = v->out.bytes / sizeof(float);
-    if (v->in.type != PITH_F32 || v->out.type != PITH_F32 || out % v->batch ||
-        pith_data_elems(v->data) != in)
+    const uint64_t n = pith_data_count(v->data);
+    v->counted = by_labels || v->loss == PITH_SQUARED_ERROR ? 0 : n * rows;
+    for (uint64_t i = 0; i < n && by_labels; i++)
+        v->counted += pith_labels_counted(v->data, i);
+    if (v->loss == PITH_SQUARED_ERROR)
+        v->counted = n;
+}
+
+static enum pith_status check_shapes(struct validation *v, struct pith_error *err)
+{
+    uint64_t in = v->in.bytes / pith_type_bytes(v->in.type) / v->batch,
+             out = v->out.bytes / sizeof(float);
+    if (v->out.type != PITH_F32 || out % v->batch || pith_data_elems(v->data) != in)
         return pith_error_set(err, PITH_ERR_ARGUMENT,
                               "validation samples have %" PRIu64
                               " values, the network takes %" PRIu64,
@@ -186,6 +206,17 @@ static enum pith_status check_shapes(const struct validation *v, struct pith_err
     bool by_labels = v->loss != PITH_SQUARED_ERROR && !v->answers && !v->collected;
     if (by_labels && !pith_data_labelled(v->data))
         return pith_error_set(err, PITH_ERR_ARGUMENT, "the validation data has no labels");
+    v->classes = v->out.rank == 3 && v->out.dim[2] > 1 ? v->out.dim[2] : (uint32_t)(out / v->batch);
+    const uint64_t rows = v->classes ? out / v->batch / v->classes : 0;
+    if (by_labels && pith_data_label_count(v->data) != rows)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "the validation data has %" PRIu64
+                              " labels a sample, the network %" PRIu64 " rows of classes",
+                              pith_data_label_count(v->data), rows);
+    count_predictions(v, rows, by_labels);
+    if (v->counted == 0)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "no label of the validation data counts: all are negative");
     if (v->loss == PITH_SQUARED_ERROR && pith_data_target_elems(v->data) != out / v->batch)
         return pith_error_set(err, PITH_ERR_ARGUMENT,
                               "the validation data has %" PRIu64
@@ -252,11 +283,10 @@ enum pith_status pith_validate(const struct pith_model *m, const struct validate
                            .probabilities = o->probabilities,
                            .ranks = o->ranks,
                            .answers = o->answers};
-    const double n = (double)pith_data_count(o->data);
     enum pith_status status = pack_and_run(&v, m, o->threads, err);
     if (status)
         return status;
-    *mean_loss = v.sum / n;
-    *accuracy = o->loss == PITH_SQUARED_ERROR ? NAN : (double)v.right / n;
+    *mean_loss = v.sum / (double)v.counted;
+    *accuracy = o->loss == PITH_SQUARED_ERROR ? NAN : (double)v.right / (double)v.counted;
     return PITH_OK;
 }

@@ -252,7 +252,8 @@ static enum pith_status open_probe(struct probe *p, struct pith_data *data)
     uint32_t batch = per_slice * PITH_TRAIN_SLICES;
     enum pith_status status = pith_sampled_fisher_open(p->m, p->opts, per_slice, &p->drawn, p->err);
     if (!status)
-        status = pith_batch_new(data, per_slice, 0, false, &p->batch, p->err);
+        status = pith_batch_new(data, p->m->values[p->m->inputs[0]].type, per_slice, 0, false,
+                                &p->batch, p->err);
     if (!status)
         status = list_weights(p);
     if (!status) {

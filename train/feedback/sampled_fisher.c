@@ -98,11 +98,12 @@ static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems
     const struct pith_train_opts *o = d->opts;
     uint64_t random = (o->seed + 1) * RANDOM_STRIDE + number;
     float t = d->temperature;
-    if (o->loss != PITH_SQUARED_ERROR) {
-        soften(elems, y, t, grad);
-        draw_class(elems, t, d->by_gradient, &random, grad);
-        return;
+    for (uint32_t at = 0; at < elems && o->loss != PITH_SQUARED_ERROR; at += d->classes) {
+        soften(d->classes, y + at, t, grad + at);
+        draw_class(d->classes, t, d->by_gradient, &random, grad + at);
     }
+    if (o->loss != PITH_SQUARED_ERROR)
+        return;
     for (uint32_t i = 0; i < elems; i++)
         grad[i] = draws_plus(&random) ? 1.0f : -1.0f;
 }
@@ -161,6 +162,7 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
     bool softmax;
     d->temperature = d->opts->teacher ? TEACHER_TEMPERATURE : 1.0f;
     d->scores = pith_run_scores(m, &softmax);
+    d->classes = pith_run_classes(m, d->scores);
     t->feature = &d->scores;
     t->n_features = softmax && d->opts->loss != PITH_SQUARED_ERROR;
     t->threads = d->opts->threads;

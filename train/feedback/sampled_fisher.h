@@ -16,7 +16,7 @@ struct sampled_fisher {
     struct tape *tape;
     const struct pith_train_opts *opts;
     uint32_t scores; /* value of the model */
-    uint32_t per_slice;
+    uint32_t per_slice, classes;
     const double *output_scale; /* of squared error, before open: [outputs] what the gradients of
                                    each are multiplied with, 0 for none; NULL: the first alone */
     float temperature; /* of the classes that are drawn: the teacher's, 1 without one; may be set */
