@@ -63,9 +63,9 @@ static const struct cli_option options[] = {
 struct wanted {
     uint32_t output;
     char path[CLI_PATH_BYTES];
-    uint8_t *data;  /* owns */
-    uint64_t bytes; /* of one sample */
-    bool uneven;    /* it was not the same in all */
+    uint8_t *data;            /* owns */
+    struct pith_tensor whole; /* of the first sample, or the longest */
+    bool uneven;              /* a sample does not fit into it */
 };
 
 struct runner {
@@ -206,6 +206,7 @@ static enum cli_exit open_inputs(struct runner *r, char **operands, uint32_t n)
     for (uint32_t i = 0; i < r->feed.n_operands && !rc; i++)
         if (!r->feed.operand_opened[i])
             rc = feed_file(r, r->feed.operand_path[i], r->feed.operand_input[i]);
+    r->feed.feed.own_lengths = true;
     r->stacked = r->feed.leading != NULL;
     bool pictures = r->picture || (r->stacked && pith_data_pictures(r->feed.leading));
     if (!rc)
@@ -447,10 +448,37 @@ static enum cli_exit write_dumps(const struct runner *r)
     return rc;
 }
 
+/* t into the first corner of `whole`, which is zero elsewhere. false: it is larger. */
+static bool copy_corner(const struct pith_tensor *t, const struct pith_tensor *whole, uint8_t *to)
+{
+    uint64_t rows = 1, row = t->rank ? t->bytes : 0;
+    bool fits = t->rank == whole->rank && t->type == whole->type;
+    for (uint32_t i = 0; i < t->rank && fits; i++)
+        fits = t->dim[i] <= whole->dim[i];
+    if (!fits || t->rank == 0 || t->bytes == whole->bytes) {
+        if (fits && t->bytes)
+            memcpy(to, t->data, (size_t)t->bytes);
+        return fits;
+    }
+    row /= t->bytes ? t->bytes / cli_type_bytes(t->type) / t->dim[t->rank - 1] : 1;
+    for (uint32_t i = 0; i + 1 < t->rank; i++)
+        rows *= t->dim[i];
+    for (uint64_t r = 0; r < rows; r++) {
+        uint64_t at = 0, rest = r, step = whole->dim[t->rank - 1];
+        for (uint32_t i = t->rank - 1; i-- > 0; step *= whole->dim[i]) {
+            at += rest % t->dim[i] * step;
+            rest /= t->dim[i];
+        }
+        memcpy(to + at * cli_type_bytes(t->type), (const uint8_t *)t->data + r * row, (size_t)row);
+    }
+    return true;
+}
+
 /* Called after every sample, while its outputs lie in the plan. */
 static bool take_sample(void *user, uint64_t sample)
 {
     struct runner *r = user;
+    r->plan = pith_engine_plan(r->engine); /* of this sample's sizes */
     if (r->stacked)
         pith_see_answer(r->m, r->plan, sample, pith_data_label(r->feed.leading, sample),
                         &r->answers);
@@ -458,11 +486,11 @@ static bool take_sample(void *user, uint64_t sample)
         struct wanted *w = &r->wanted[i];
         struct pith_tensor t;
         pith_plan_output(r->plan, w->output, &t);
-        if (sample == 0) /* at most what there is room for: some outputs are as long as they come */
-            w->bytes = t.bytes;
-        w->uneven |= t.bytes != w->bytes;
-        if (!w->uneven && t.bytes)
-            memcpy(w->data + sample * w->bytes, t.data, (size_t)t.bytes);
+        const bool varies = w->whole.bytes != t.bytes && !r->feed.uneven;
+        if (sample == 0 && varies) /* at most what there is room for: it is as long as it comes */
+            w->whole = t;
+        w->uneven |=
+            (sample && varies) || !copy_corner(&t, &w->whole, w->data + sample * w->whole.bytes);
     }
     if (r->n_wanted)
         return cli_progress_step(&r->bar, sample + 1);
@@ -484,7 +512,7 @@ static enum cli_exit make_room(struct runner *r)
         struct wanted *w = &r->wanted[i];
         struct pith_tensor t;
         pith_plan_output(r->plan, w->output, &t);
-        w->bytes = t.bytes;
+        w->whole = t;
         if (t.bytes > MAX_STACK_BYTES / n || n > UINT32_MAX) {
             cli_error("output '%.*s' of %" PRIu64
                       " samples takes more than 4 GiB: choose some with "
@@ -492,7 +520,7 @@ static enum cli_exit make_room(struct runner *r)
                       (int)t.name_bytes, t.name, n);
             return EXIT_MEMORY;
         }
-        w->data = malloc((size_t)(t.bytes * n) + 1);
+        w->data = calloc(1, (size_t)(t.bytes * n) + 1);
         if (!w->data)
             return cli_no_memory();
     }
@@ -505,7 +533,7 @@ static enum cli_exit write_wanted(const struct runner *r, const struct wanted *w
     struct pith_buffer npy;
     struct pith_tensor t;
     uint32_t dim[PITH_MAX_RANK], axes = 0;
-    pith_plan_output(r->plan, w->output, &t);
+    t = w->whole;
     if (w->uneven) {
         cli_error(
             "output '%.*s' has another shape for each sample: run one at a time, with --range",

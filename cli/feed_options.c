@@ -439,6 +439,28 @@ enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data)
     return fit_sizes(&in, m, &input, &data, &none);
 }
 
+/* A mask that is not given is that of the samples with different lengths. */
+static enum cli_exit make_masks(const struct pith_model *m, struct cli_feed *f)
+{
+    struct pith_error err = {0};
+    const struct pith_data *uneven = NULL;
+    for (uint32_t i = 0; i < m->n_inputs && !uneven; i++)
+        if (f->input[i].data && pith_data_length(f->input[i].data, 0))
+            uneven = f->input[i].data;
+    f->uneven = uneven != NULL;
+    for (uint32_t i = 0; i < m->n_inputs && uneven; i++) {
+        const struct pith_value *v = &m->values[m->inputs[i]];
+        uint32_t dim[PITH_MAX_RANK];
+        pith_data_shape(uneven, dim);
+        if (f->taken[i] || !strstr(v->name, "mask") || v->rank != 2 || v->dim[1] != dim[1])
+            continue;
+        if (pith_data_mask(uneven, &f->input[i].data, &err))
+            return cli_fail(&err);
+        f->taken[i] = true;
+    }
+    return EXIT_DONE;
+}
+
 static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_model *m,
                               char **operands, uint32_t n_operands, struct cli_feed *f)
 {
@@ -467,7 +489,7 @@ static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_mod
         rc = input[i] == BY_ARRAYS
                  ? open_arrays(in, m, i, path[i], f)
                  : open_data(in, m, input[i], &(struct origin){.path = path[i]}, f);
-    return rc;
+    return rc ? rc : make_masks(m, f);
 }
 
 /* Samples of several inputs belong together by their numbers. */

@@ -62,6 +62,7 @@ struct cli_feed {
     const char **operand_path; /* owns, borrows the texts: the operand without its name */
     bool *operand_opened;      /* owns: a folder, or one of many pictures: opened as data already */
     struct pith_data *leading; /* borrows: the first data set given; NULL: none */
+    bool uneven;               /* its samples have different lengths */
 };
 
 /* By name, or by number where no input (output) has that name. */

@@ -30,11 +30,12 @@ static enum pith_status observe(struct pith_model *m, const struct pith_stage *s
     return st ? st : check_stop(context, err);
 }
 
+/* Of any value: inputs of integers have no statistics. */
 static uint64_t most_samples(const struct pith_model *m)
 {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < m->n_inputs; i++) {
-        const struct pith_value_stats *s = m->values[m->inputs[i]].stats;
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_value_stats *s = m->values[i].stats;
         n = s && s->n_samples > n ? s->n_samples : n;
     }
     return n;

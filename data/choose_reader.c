@@ -139,7 +139,9 @@ static open_function *choose_reader(const char *path, const uint8_t *head, size_
         return pith_one_picture_open;
     if (ends_with(path, ".bin") || ends_with(path, ".bin.gz"))
         return pith_cifar_open;
-    return pith_is_idx(head, n) ? pith_idx_open : NULL;
+    return pith_is_idx(head, n)           ? pith_idx_open
+           : pith_is_number_text(head, n) ? pith_lines_open
+                                          : NULL;
 }
 
 /* A file that is in memory already. */
@@ -200,6 +202,7 @@ enum pith_status pith_open_reader(struct data_source *s, const struct pith_data_
     if (strncmp(path, "text:", 5) == 0)
         return open_text(s, path, err);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return pith_folder_open(s, path, err);
+        return pith_folder_has_arrays(path) ? pith_arrays_open(s, path, o->rank, err)
+                                            : pith_folder_open(s, path, err);
     return open_file(s, o, err);
 }

@@ -42,6 +42,7 @@ static void close_source(struct data_source *s)
     free(s->packed);
     free(s->labels);
     free(s->targets);
+    free(s->lengths);
 }
 
 /* ---- labels beside --------------------------------------------------------------------------- */
@@ -740,6 +741,17 @@ const int64_t *pith_data_labels(const struct pith_data *data, uint64_t i)
         return NULL;
     const uint64_t step = data->source.label_step ? data->source.label_step : 1;
     return data->source.labels + stored_number(data, i) * step;
+}
+
+uint32_t pith_data_length(const struct pith_data *data, uint64_t i)
+{
+    const uint32_t *lengths = data ? data->source.lengths : NULL;
+    return lengths && i < pith_data_count(data) ? lengths[stored_number(data, i)] : 0;
+}
+
+void pith_data_set_lengths(struct pith_data *data, uint32_t *lengths)
+{
+    data->source.lengths = lengths;
 }
 
 int64_t pith_data_label(const struct pith_data *data, uint64_t i)

@@ -346,6 +346,20 @@ static bool member_shape(struct file_source *f, const char *array, const char *i
     return found;
 }
 
+/* Of what is filled up to the longest sample. */
+static bool padded_shape(const char *path, const char *input_name, uint32_t *rank, uint32_t *dim)
+{
+    const struct pith_data_opts o = {
+        .size_bytes = sizeof o, .path = path, .input_name = input_name};
+    struct pith_data *data;
+    if (pith_data_open(&o, &data, NULL))
+        return false;
+    *rank = pith_data_shape(data, dim);
+    dim[0] = (uint32_t)pith_data_count(data);
+    pith_data_free(data);
+    return true;
+}
+
 bool pith_data_array_shape(const char *path, const char *array, const char *input_name,
                            uint32_t *rank, uint32_t *dim)
 {
@@ -358,12 +372,17 @@ bool pith_data_array_shape(const char *path, const char *array, const char *inpu
     if (pith_text_shape(path, rank, dim))
         return true;
     if (!is_file(path))
-        return false;
+        return pith_folder_has_arrays(path) && padded_shape(path, input_name, rank, dim);
     if (!pith_source_open(path, 0, &f, NULL)) {
         size_t n = f.bytes < sizeof head ? (size_t)f.bytes : sizeof head;
-        if (n >= 4 && !pith_source_at(&f, 0, head, n, NULL))
+        if (n && !pith_source_at(&f, 0, head, n, NULL)) {
+            if (pith_is_number_text(head, n)) {
+                pith_source_close(&f);
+                return padded_shape(path, input_name, rank, dim);
+            }
             found = pith_is_zip(head, n) ? member_shape(&f, array, input_name, &h)
                                          : !pith_npy_head(head, n, f.name, &h, NULL);
+        }
     }
     pith_source_close(&f);
     if (found) {

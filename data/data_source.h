@@ -124,9 +124,10 @@ struct data_source {
                                 struct pith_error *err);
     enum pith_type type; /* of stored numbers */
     bool big_endian;
-    uint64_t first;   /* offset of sample 0 in file.mem */
-    uint64_t n_sound; /* of a recording: its length in values */
-    uint64_t hop;     /* values between samples of a recording or a text; 0: elems */
+    uint64_t first;    /* offset of sample 0 in file.mem */
+    uint32_t *lengths; /* of samples along dim[0], filled up with zeros; NULL: all dim[0]; owned */
+    uint64_t n_sound;  /* of a recording: its length in values */
+    uint64_t hop;      /* values between samples of a recording or a text; 0: elems */
     /* what the file says about labels */
     int64_t *labels; /* label_elems of sample i from i * label_step on, or NULL; owned */
     uint64_t label_elems, label_step; /* 0: 1 */
@@ -179,6 +180,17 @@ enum pith_status pith_files_open(struct data_source *s, const char *name, const 
 /* Of text:LENGTH[:STEP]:FILE, the shape of an array of such samples. dim: [PITH_MAX_RANK]. false:
  * path is none. */
 bool pith_text_shape(const char *path, uint32_t *rank, uint32_t *dim);
+/* A folder with .npy files: one a sample. rank: as pith_data_opts. */
+bool pith_folder_has_arrays(const char *path);
+enum pith_status pith_arrays_open(struct data_source *s, const char *path, uint32_t rank,
+                                  struct pith_error *err);
+/* Text of numbers, a line a sample. */
+bool pith_is_number_text(const uint8_t *head, size_t n);
+enum pith_status pith_lines_open(struct data_source *s, struct pith_error *err);
+
+/* As data_source.lengths, which become the data set's. */
+void pith_data_set_lengths(struct pith_data *data, uint32_t *lengths);
+
 bool pith_is_idx(const uint8_t *head, size_t n);
 /* What the header says the file has; 0: it cannot be. */
 uint64_t pith_idx_bytes(const uint8_t *head, size_t n);

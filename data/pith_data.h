@@ -27,9 +27,13 @@
  * has ceil(n / HOP) frames
  *     text:LENGTH[:STEP]:FILE  windows of LENGTH characters of a UTF-8 text, one every STEP
  * (LENGTH), as ids: the numbers of the classes that class_names calls so, each by its one character
- * (\n, \r, \t for those). The labels of a window are the ids one character on a folder, .tar of PNG
- * and JPEG pictures; class folders give the labels: their names are looked for in class_names;
- * where they are all numbers, these count; else they are numbered 0, 1,
+ * (\n, \r, \t for those). The labels of a window are the ids one character on
+ *     a folder            of .npy files, each a sample, sorted by name; only the first axis of a
+ * sample (behind the batch axis) may have other lengths: shorter ones are filled up with zeros
+ *     lines of numbers    each a sample, with blanks or commas between them, such as token ids;
+ * filled up in the same way a folder, .tar      of PNG and JPEG pictures; class folders give the
+ * labels: their names are looked for in class_names; where they are all numbers, these count; else
+ * they are numbered 0, 1,
  * ... as sorted by bytes, with a warning
  *
  * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
@@ -150,6 +154,14 @@ uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample,
 uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but with opts.steps */
 /* Shape of one sample, batch axis 1 first; returns the rank. */
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK]);
+/* How much of sample i's first axis behind the batch is not filled up; 0: all samples are as long.
+ */
+uint32_t pith_data_length(const struct pith_data *data, uint64_t i);
+/* A data set for the mask that goes with samples of different lengths: [1, longest], 1 where sample
+ * i has values, else 0; its samples have the same lengths. PITH_ERR_ARGUMENT: all are as long;
+ * PITH_ERR_MEMORY. */
+enum pith_status pith_data_mask(const struct pith_data *of, struct pith_data **mask,
+                                struct pith_error *err);
 bool pith_data_labelled(const struct pith_data *data);
 /* One sentence where the stored samples are transposed to the input's order of axes, else NULL.
  * Borrowed from data. */

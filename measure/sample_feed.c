@@ -138,13 +138,27 @@ static enum pith_status check_data(struct feeder *f, struct pith_error *err)
     return PITH_OK;
 }
 
+/* Samples run at their own lengths where the sizes are open and the engine is given. */
+static bool is_uneven(const struct feeder *f)
+{
+    bool uneven = false;
+    if (!f->feed || !f->feed->own_lengths || f->feed->n_states)
+        return false;
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        if (data_of(f, i) && pith_data_label_count(data_of(f, i)) > 1)
+            return false; /* labels are filled up, too */
+        uneven |= data_of(f, i) && pith_data_length(data_of(f, i), 0);
+    }
+    return uneven && f->steps == 1;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static enum pith_status make_buffers(struct feeder *f, struct pith_error *err)
 {
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         struct feeder_input *in = &f->input[i];
-        if (!state_of(f, i) && in->steps < 2)
+        if (!state_of(f, i) && in->steps < 2 && !(f->uneven && data_of(f, i)))
             continue;
         in->buffer = malloc((size_t)(in->bytes * (in->steps ? in->steps : 1)) + 1);
         if (!in->buffer)
@@ -171,6 +185,8 @@ enum pith_status pith_feeder_open(struct feeder *f, struct pith_plan *plan,
         st = check_sources(f, random, err);
     if (!st)
         st = check_data(f, err);
+    if (!st)
+        f->uneven = is_uneven(f);
     return st ? st : make_buffers(f, err);
 }
 
@@ -202,10 +218,42 @@ static enum pith_status read_data(struct feeder *f, uint32_t i, void *to, struct
     return pith_data_read_as(data_of(f, i), f->sample, t.type, to, NULL, err);
 }
 
+/* Inputs of sample f->sample, as long as it is. */
+static enum pith_status fit_sample(struct feeder *f, struct pith_error *err)
+{
+    struct pith_tensor *t = calloc(f->n_inputs + 1u, sizeof *t);
+    if (!t)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        pith_plan_input(f->plan, i, &t[i]);
+        const uint32_t rank = t[i].rank;
+        t[i].rank = UINT32_MAX;
+        if (!data_of(f, i) || pith_data_shape(data_of(f, i), t[i].dim) != rank)
+            continue;
+        const uint32_t length = pith_data_length(data_of(f, i), f->sample);
+        t[i].rank = rank;
+        if (length && rank > 1)
+            t[i].dim[1] = length;
+    }
+    enum pith_status st = pith_engine_fit_sizes(f->engine, 1, t, f->n_inputs, err);
+    free(t);
+    if (st)
+        return st;
+    f->plan = pith_engine_plan(f->engine);
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        struct pith_tensor own;
+        pith_plan_input(f->plan, i, &own);
+        f->input[i].bytes = own.bytes;
+    }
+    return PITH_OK;
+}
+
 enum pith_status pith_feeder_sample(struct feeder *f, uint64_t i, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     f->sample = i;
+    if (f->uneven && f->engine)
+        st = fit_sample(f, err);
     if (i == 0 || f->steps > 1)
         reset_states(f);
     for (uint32_t k = 0; k < f->n_inputs && !st; k++) {
@@ -225,7 +273,12 @@ static enum pith_status load_input(struct feeder *f, uint32_t i, uint64_t step,
         memcpy(to, constant_of(f, i), (size_t)in->bytes);
     else if (in->steps > 1)
         memcpy(to, in->buffer + step * in->bytes, (size_t)in->bytes);
-    else if (data_of(f, i))
+    else if (data_of(f, i) && in->buffer) {
+        enum pith_status st = read_data(f, i, in->buffer, err);
+        if (st)
+            return st;
+        memcpy(to, in->buffer, (size_t)in->bytes); /* without what it was filled up with */
+    } else if (data_of(f, i))
         return read_data(f, i, to, err);
     else if (in->buffer)
         memcpy(to, in->buffer, (size_t)in->bytes);

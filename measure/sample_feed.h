@@ -22,6 +22,7 @@ struct feeder {
     uint64_t n_samples; /* 1 where no input comes from a data set */
     uint64_t steps;     /* of one sample */
     bool random;        /* some inputs have nothing to come from */
+    bool uneven;        /* samples have different lengths, each of which the engine plans for */
     uint64_t sample;
 };
 
