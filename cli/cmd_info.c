@@ -161,9 +161,37 @@ static void print_json(const struct layer_rows *r, const struct cost *cost,
     cli_json_end();
 }
 
+#define MOST_TIMES 64u
+
+/* A sum of two sizes, or a size times or divided by a small number, that is v with the sizes of m
+ * and w with those of `other`; "?": none of these. */
+static const char *simple_formula(const struct pith_model *m, const struct pith_model *other,
+                                  uint32_t v, uint32_t w, char text[160])
+{
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
+        const struct pith_size *a = &m->sizes[i], *b = &other->sizes[i];
+        for (uint32_t k = i + 1; k < m->n_sizes; k++)
+            if (a->value + m->sizes[k].value == v && b->value + other->sizes[k].value == w) {
+                snprintf(text, 160, "%.70s + %.70s", a->name, m->sizes[k].name);
+                return text;
+            }
+        for (uint32_t k = 2; k <= MOST_TIMES; k++) {
+            const bool times = (uint64_t)k * a->value == v && (uint64_t)k * b->value == w;
+            const bool part = a->value == (uint64_t)k * v && b->value == (uint64_t)k * w;
+            if (times)
+                snprintf(text, 160, "%u*%.70s", k, a->name);
+            else if (part)
+                snprintf(text, 160, "%.70s/%u", a->name, k);
+            if (times || part)
+                return text;
+        }
+    }
+    return "?";
+}
+
 /* The formula of the open sizes that is v in both: dims of the model as it is, and `other`. */
 static const char *formula_of(const struct pith_model *m, const struct pith_model *other,
-                              uint32_t v, uint32_t w)
+                              uint32_t v, uint32_t w, char text[160])
 {
     for (uint32_t i = 0; i < m->n_sized; i++) {
         uint32_t input = m->sized[i].slot / PITH_MAX_RANK, dim = m->sized[i].slot % PITH_MAX_RANK;
@@ -171,7 +199,10 @@ static const char *formula_of(const struct pith_model *m, const struct pith_mode
             other->values[other->inputs[input]].dim[dim] == w)
             return m->sized[i].formula;
     }
-    return "?";
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        if (m->sizes[i].value == v && other->sizes[i].value == w)
+            return m->sizes[i].name;
+    return simple_formula(m, other, v, w, text);
 }
 
 /* As dimension i; a sum in brackets. */
@@ -187,14 +218,14 @@ static void print_end(const struct pith_model *m, const struct pith_model *other
     const bool input = end < m->n_inputs, batch_open = m->batch_open;
     const uint32_t value = input ? m->inputs[end] : m->outputs[end - m->n_inputs];
     const struct pith_value *v = &m->values[value];
-    char dims[PITH_MAX_RANK * 70] = "";
+    char dims[PITH_MAX_RANK * 160] = "", formula[160];
     size_t n = 0;
     for (uint32_t i = 0; i < v->rank; i++) {
         const uint32_t dim = v->dim[i], with = other ? other->values[value].dim[i] : dim;
         n += (size_t)(i == 0 && batch_open ? snprintf(dims, sizeof dims, "N")
                       : with != dim
                           ? put_formula(dims + n, sizeof dims - n, i,
-                                        formula_of(m, other, dim, with))
+                                        formula_of(m, other, dim, with, formula))
                           : snprintf(dims + n, sizeof dims - n, "%s%u", i ? "x" : "", dim));
     }
     cli_print("%s %s %s %s", input ? "input " : "output", v->name,
