@@ -127,7 +127,9 @@ struct data_source {
     uint64_t first;    /* offset of sample 0 in file.mem */
     uint32_t *lengths; /* of samples along dim[0], filled up with zeros; NULL: all dim[0]; owned */
     uint64_t n_sound;  /* of a recording: its length in values */
-    uint64_t hop;      /* values between samples of a recording or a text; 0: elems */
+    uint32_t sound_bytes, sound_channels; /* of one value; values side by side */
+    bool sound_real;                      /* they are floats */
+    uint64_t hop; /* values between samples of a recording or a text; 0: elems */
     /* what the file says about labels */
     int64_t *labels; /* label_elems of sample i from i * label_step on, or NULL; owned */
     uint64_t label_elems, label_step; /* 0: 1 */

@@ -5,9 +5,10 @@
  * even 'fmt ': format 2 | channels 2 | rate 4 | bytes a second 4 | block 2 | bits 2 | extension
  *     'data': samples
  *
- * Only what speech networks take is read: PCM of 16 bits, one channel; value / 32768 lies in [-1,
- * 1). The rate stands in the file but not in a network, so it is not tested. Programs that write to
- * a pipe leave 0xffffffff for sizes they did not know: such data reaches to the end of the file. */
+ * Integers of 8, 16, 24 and 32 bits become values in [-1, 1), floats stay what they are; of several
+ * channels the mean is taken. Compressed sound is refused. The rate stands in the file but not in a
+ * network, so it is not tested. Programs that write to a pipe leave 0xffffffff for sizes they did
+ * not know: such data reaches to the end of the file. */
 #include <string.h>
 
 #include "core/bytes.h"
@@ -18,10 +19,11 @@ enum {
     CHUNK_HEAD = 8,
     FORMAT_BYTES = 16,
     FORMAT_PCM = 1,
+    FORMAT_REAL = 3,
     FORMAT_EXTENSIBLE = 0xfffe, /* the format proper stands in the extension */
     EXTENSION_FORMAT_AT = 24,
     EXTENSION_END = 26,
-    SAMPLE_BYTES = 2
+    MOST_CHANNELS = 64
 };
 #define SIZE_UNKNOWN UINT32_MAX
 
@@ -69,8 +71,10 @@ static enum pith_status find_chunks(const struct file_source *f, struct wav *w,
     return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: WAV without a data chunk", f->name);
 }
 
-static enum pith_status check_format(const struct wav *w, const char *name, struct pith_error *err)
+static enum pith_status read_format(struct data_source *s, const struct wav *w,
+                                    struct pith_error *err)
 {
+    const char *name = s->file.name;
     if (!w->format || w->format_bytes < FORMAT_BYTES)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: WAV without a format before its data",
                                name);
@@ -78,16 +82,40 @@ static enum pith_status check_format(const struct wav *w, const char *name, stru
     uint32_t bits = load_le16(w->format + 14);
     if (format == FORMAT_EXTENSIBLE && w->format_bytes >= EXTENSION_END)
         format = load_le16(w->format + EXTENSION_FORMAT_AT);
-    if (format != FORMAT_PCM || bits != 8 * SAMPLE_BYTES)
+    const bool integers =
+        format == FORMAT_PCM && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
+    if (!integers && (format != FORMAT_REAL || (bits != 32 && bits != 64)))
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "%s: WAV of format %u with %u bits a sample; only PCM (format 1) "
-                               "with 16 bits is supported",
+                               "%s: WAV of format %u with %u bits a sample; integers (format 1) of "
+                               "8, 16, 24 or 32 bits and floats (format 3) are supported",
                                name, format, bits);
-    if (channels != 1)
+    if (channels < 1 || channels > MOST_CHANNELS)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "%s: WAV with %u channels; only one (mono) is supported", name,
-                               channels);
+                               "%s: WAV with %u channels; 1 to %d are supported", name, channels,
+                               MOST_CHANNELS);
+    s->sound_bytes = bits / 8;
+    s->sound_channels = channels;
+    s->sound_real = format == FORMAT_REAL;
     return PITH_OK;
+}
+
+static double value_at(const uint8_t *p, uint32_t bytes, bool real)
+{
+    if (real)
+        return pith_stored_f64(bytes == 4 ? PITH_F32 : PITH_F64, false, p);
+    if (bytes == 1)
+        return (p[0] - 128) / 128.0; /* the only one that is not signed */
+    const int64_t v = (int64_t)(pith_load_stored(p, bytes, false) << (64 - 8 * bytes));
+    return (double)v * 0x1p-63;
+}
+
+/* The mean of the channels. */
+static float sound_at(const struct data_source *s, const uint8_t *p)
+{
+    double sum = 0;
+    for (uint32_t c = 0; c < s->sound_channels; c++)
+        sum += value_at(p + c * s->sound_bytes, s->sound_bytes, s->sound_real);
+    return (float)(sum / s->sound_channels);
 }
 
 /* Frame i ends with sample (i + 1) * hop; zeros stand for what is not in the recording. */
@@ -100,7 +128,7 @@ static enum pith_status wav_frame(const struct data_source *s, uint64_t i, float
     for (uint64_t k = 0; k < s->elems; k++) {
         int64_t at = from + (int64_t)k;
         bool inside = at >= 0 && (uint64_t)at < s->n_sound;
-        x[k] = inside ? (float)(int16_t)load_le16(sound + SAMPLE_BYTES * at) / 32768.0f : 0.0f;
+        x[k] = inside ? sound_at(s, sound + (uint64_t)at * s->sound_bytes * s->sound_channels) : 0;
     }
     return PITH_OK;
 }
@@ -111,10 +139,10 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
     struct wav w = {0};
     enum pith_status st = find_chunks(&s->file, &w, err);
     if (st == PITH_OK)
-        st = check_format(&w, s->file.name, err);
+        st = read_format(s, &w, err);
     if (st != PITH_OK)
         return st;
-    s->n_sound = w.data_bytes / SAMPLE_BYTES;
+    s->n_sound = w.data_bytes / (s->sound_bytes * s->sound_channels);
     s->n_samples = s->n_sound / hop + (s->n_sound % hop != 0);
     if (s->n_sound == 0)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: WAV without samples", s->file.name);

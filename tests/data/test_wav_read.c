@@ -183,9 +183,10 @@ static void a_cut_extension_says_nothing(void **state)
     w = riff();
     put_chunk(&w, "fmt ", 24, f, 24);
     put_samples(&w, 1);
-    expect_refusal(&w, PITH_ERR_UNSUPPORTED,
-                   "a.wav: WAV of format 65534 with 16 bits a sample; only PCM (format 1) with 16 "
-                   "bits is supported");
+    expect_refusal(
+        &w, PITH_ERR_UNSUPPORTED,
+        "a.wav: WAV of format 65534 with 16 bits a sample; integers (format 1) of 8, 16, "
+        "24 or 32 bits and floats (format 3) are supported");
 }
 
 static void the_first_format_counts(void **state)
@@ -222,23 +223,63 @@ static void other_encodings_are_refused(void **state)
         uint16_t format, channels, bits;
         const char *text;
     } rows[] = {
-        {3, 1, 32,
-         "a.wav: WAV of format 3 with 32 bits a sample; only PCM (format 1) with 16 bits is "
-         "supported"},
-        {1, 1, 8,
-         "a.wav: WAV of format 1 with 8 bits a sample; only PCM (format 1) with 16 bits is "
-         "supported"},
+        {3, 1, 16,
+         "a.wav: WAV of format 3 with 16 bits a sample; integers (format 1) of 8, 16, 24 or 32 "
+         "bits and floats (format 3) are supported"},
+        {1, 1, 12,
+         "a.wav: WAV of format 1 with 12 bits a sample; integers (format 1) of 8, 16, 24 or 32 "
+         "bits and floats (format 3) are supported"},
+        {1, 1, 40,
+         "a.wav: WAV of format 1 with 40 bits a sample; integers (format 1) of 8, 16, 24 or 32 "
+         "bits and floats (format 3) are supported"},
         {7, 1, 16,
-         "a.wav: WAV of format 7 with 16 bits a sample; only PCM (format 1) with 16 bits is "
-         "supported"},
-        {1, 2, 16, "a.wav: WAV with 2 channels; only one (mono) is supported"},
-        {1, 0, 16, "a.wav: WAV with 0 channels; only one (mono) is supported"},
+         "a.wav: WAV of format 7 with 16 bits a sample; integers (format 1) of 8, 16, 24 or 32 "
+         "bits and floats (format 3) are supported"},
+        {1, 65, 16, "a.wav: WAV with 65 channels; 1 to 64 are supported"},
+        {1, 0, 16, "a.wav: WAV with 0 channels; 1 to 64 are supported"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct wav_bytes w = riff();
         put_format(&w, rows[i].format, rows[i].channels, rows[i].bits);
         put_samples(&w, 4);
         expect_refusal(&w, PITH_ERR_UNSUPPORTED, rows[i].text);
+    }
+}
+
+/* Two values of each encoding, exact in float; the last bytes are half a value. */
+static void encodings(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t format, channels, bits;
+        uint8_t bytes[17];
+        size_t n;
+        float first, second;
+    } rows[] = {
+        {1, 1, 8, {0, 192}, 2, -1, 0.5f},
+        {1, 1, 16, {0, 0x80, 0, 0x40, 9}, 5, -1, 0.5f},
+        {1, 1, 24, {0, 0, 0x80, 1, 0, 0, 9, 9}, 8, -1, 0x1p-23f},
+        {1, 1, 32, {0, 0, 0, 0x80, 0, 0, 0, 0x20, 9, 9, 9}, 11, -1, 0.25f},
+        {3, 1, 32, {0, 0, 0x20, 0x40, 0, 0, 0x80, 0xbf, 9}, 9, 2.5f, -1},
+        {3, 1, 64, {0, 0, 0, 0, 0, 0, 0x04, 0x40, 0, 0, 0, 0, 0, 0, 0xf0, 0xbf}, 16, 2.5f, -1},
+        {1, 2, 16, {0, 0x80, 0, 0x40, 0, 0x20, 0, 0x20, 9, 9, 9}, 11, -0.25f, 0.25f},
+        {1, 3, 8, {128, 128, 224, 128, 32, 128}, 6, 0.25f, -0.25f},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct wav_bytes w = riff();
+        put_format(&w, rows[i].format, rows[i].channels, rows[i].bits);
+        put_chunk(&w, "data", (uint32_t)rows[i].n, rows[i].bytes, rows[i].n);
+        struct data_source s;
+        struct guarded g;
+        struct pith_error err = {0};
+        float x[2];
+        if (open_wav(&w, 2, 2, &s, &g, &err))
+            fail_msg("row %zu: %s", i, err.text);
+        assert_int_equal(s.n_sound, 2);
+        assert_int_equal(s.numbers(&s, 0, x, &err), PITH_OK);
+        if (x[0] != rows[i].first || x[1] != rows[i].second)
+            fail_msg("row %zu: %g %g", i, (double)x[0], (double)x[1]);
+        guard_free(&g);
     }
 }
 
@@ -336,6 +377,7 @@ int main(void)
         cmocka_unit_test(the_first_format_counts),
         cmocka_unit_test(a_short_format_is_none),
         cmocka_unit_test(other_encodings_are_refused),
+        cmocka_unit_test(encodings),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(every_cut_is_read_or_refused),
         cmocka_unit_test(a_recording_is_a_data_set),
