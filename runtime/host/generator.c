@@ -87,6 +87,10 @@ static enum pith_status choose_inputs(struct pith_generator *g, const struct pit
     g->ids = UINT32_MAX;
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         pith_plan_input(plan, i, &in);
+        if (in.name_bytes == 0 && g->n_inputs > 1)
+            return pith_error_set(
+                err, PITH_ERR_UNSUPPORTED,
+                "the file keeps no names (--for size), by which inputs are known");
         g->end[i] = (struct end){.role = role_of(&in), .from = NO_OUTPUT};
         for (uint32_t k = 0; !pith_plan_output(plan, k, &out); k++)
             if (are_paired(&in, &out))
