@@ -43,6 +43,17 @@ static inline int8x16_t load_x(const uint8_t *x, uint32_t n)
     return less_128(vld1q_u8(n < BLOCK ? some : x));
 }
 
+/* By value: an array of sums that has an address is no longer kept in registers. */
+static inline void store_sums(uint8_t *y, struct block_sums s, uint32_t n)
+{
+    if (n < BLOCK) {
+        memcpy(y, &s, n * sizeof(int32_t));
+        return;
+    }
+    for (uint32_t k = 0; k < 4; k++)
+        vst1q_u8(y + 16 * k, vreinterpretq_u8_s32(s.half[k / 2].val[k % 2]));
+}
+
 /* `pixels` of a block that begins at x and y, n channels of which exist; at: its place. Constants
  * in each instance, as n is where it is BLOCK. */
 static inline __attribute__((always_inline)) void block_run(const struct depthwise_i8_job *job,
@@ -82,8 +93,9 @@ static inline __attribute__((always_inline)) void block_run(const struct depthwi
     }
     const size_t y_step = job->y_step;
     if (!to.factor) {
+#pragma GCC unroll 4
         for (uint32_t i = 0; i < pixels; i++, y += y_step)
-            memcpy(y, &sum[i], n * sizeof(int32_t));
+            store_sums(y, sum[i], n);
         return;
     }
     uint8x16_t values[PIXELS];
