@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "base/error_fill.h"
 #include "core/build_choice.h"
+#include "model/model_sizes.h"
 #include "pack.h"
 #include "validate/format.h"
 #include "pith_pack.h"
@@ -93,10 +94,15 @@ static uint32_t parts_of_weight(const struct weight *w)
 /* value: types of all values of g. */
 static uint32_t parts_of(const struct image *im, const struct graph *g, const struct tview *value)
 {
-    uint32_t parts = part_if(im->chunk[CHUNK_NAMES].bytes || im->chunk[CHUNK_META].bytes ||
-                                 im->chunk[CHUNK_HISTORY].bytes,
-                             BUILD_TEXTS) |
-                     part_if(im->chunk[CHUNK_STATS].bytes, BUILD_RANGES);
+    const char *sizes;
+    size_t n_sizes;
+    uint32_t parts =
+        part_if(!pith_blob_meta(im->blob, im->bytes, PITH_META_SIZES, &sizes, &n_sizes),
+                BUILD_SIZES) |
+        part_if(im->chunk[CHUNK_NAMES].bytes || im->chunk[CHUNK_META].bytes ||
+                    im->chunk[CHUNK_HISTORY].bytes,
+                BUILD_TEXTS) |
+        part_if(im->chunk[CHUNK_STATS].bytes, BUILD_RANGES);
     for (uint32_t i = 0; i < g->n_weights; i++)
         parts |= parts_of_weight(&g->weights[i]);
     for (uint32_t v = 0; v < g->n_values; v++)

@@ -41,7 +41,8 @@ enum build_part {
                         weights that are integers with scales */
     BUILD_TEXTS = 10,   /* names, metadata, history */
     BUILD_RANGES = 11,  /* calibrated ranges */
-    BUILD_PART_END = 12 /* the number of parts */
+    BUILD_SIZES = 12,   /* open sizes: opts.changes and opts.weights_of */
+    BUILD_PART_END = 13 /* the number of parts */
 };
 #define BUILT_PART(part) (PITH_BUILD_PARTS >> BUILD_##part & 1)
 #define BUILT_SPARSE                                                                               \

@@ -8,6 +8,7 @@
  * they lie, aliasing which share storage, steps what else is needed, and only then can anything
  * be placed. Costs that the caller measured (opts.costs) replace those of the machine's class
  * before anything is chosen. */
+#include "core/build_choice.h"
 #include "products/byte_table.h"
 #include "products/integer_chain.h"
 #include "products/integer_conv.h"
@@ -57,7 +58,7 @@ static enum pith_status describe_value(struct builder *b, uint32_t v)
     t->data = NULL;
     if (pith_plan_is_constant(g, v))
         p->kind = VALUE_CONST;
-    if (tensor_is_empty(t)) { /* no node reads it (graph_read.c) */
+    if (BUILT_PART(SIZES) && tensor_is_empty(t)) { /* no node reads it (graph_read.c) */
         p->kind = v < g->n_inputs ? VALUE_INPUT : VALUE_GONE;
         return PITH_OK;
     }
@@ -217,6 +218,8 @@ static bool may_share_weights(const struct pith_plan *plan)
 {
     const struct pith_plan *other = plan->opts.weights_of;
     const uint32_t flags = PITH_FLAG_NO_CHECKSUM | PITH_FLAG_INIT_APART | PITH_OPEN_READ;
+    if (!BUILT_PART(SIZES))
+        return !other;
     return !other || (other->image == plan->image && other->image_bytes == plan->image_bytes &&
                       other->opts.cpu_mask == plan->opts.cpu_mask &&
                       other->opts.ordered == plan->opts.ordered &&
@@ -441,7 +444,7 @@ static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t
     uint32_t c = root - b->plan->graph.n_inputs;
     if (b->const_at[c] == NOT_STORED)
         return NULL;
-    if (b->const_at[c] == IN_OTHER_PLAN)
+    if (BUILT_PART(SIZES) && b->const_at[c] == IN_OTHER_PLAN)
         return (uint8_t *)pith_build_data_elsewhere(b, root) + offset;
     /* C has no way to say that a struct's pointer is only read by its reader; the cast takes
      * const away from what no step writes. */

@@ -9,6 +9,7 @@
  * A step is struct op_args with every pointer set: run() computes nothing that could have been
  * computed here. Two counts come before the arrays (needs_step, count_extras) because memory is
  * taken once. */
+#include "core/build_choice.h"
 #include "products/byte_table.h"
 #include "products/integer_chain.h"
 #include "plan/plan_build.h"
@@ -58,9 +59,14 @@ static void raise(uint64_t *max, uint64_t bytes)
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
+static const struct pith_plan *weights_elsewhere(const struct pith_plan *plan)
+{
+    return BUILT_PART(SIZES) ? plan->opts.weights_of : NULL;
+}
+
 void *pith_build_data_elsewhere(const struct builder *b, uint32_t v)
 {
-    const struct pith_plan *other = b->plan->opts.weights_of;
+    const struct pith_plan *other = weights_elsewhere(b->plan);
     while (other && !other->value[v].data)
         other = other->opts.weights_of;
     return other ? other->value[v].data : NULL;
@@ -432,7 +438,7 @@ static bool is_prepared(const struct pith_plan *plan, const struct step *s,
 static void *prepared_there(const struct pith_plan *plan, uint32_t i)
 {
     const struct step *s = &plan->step[i];
-    const struct pith_plan *other = s->args.weight && s->prep_form ? plan->opts.weights_of : NULL;
+    const struct pith_plan *other = s->args.weight && s->prep_form ? weights_elsewhere(plan) : NULL;
     for (; other; other = other->opts.weights_of) {
         if (i < other->n_steps && is_prepared(plan, s, other, &other->step[i]))
             return other->step[i].args.prep;

@@ -162,6 +162,8 @@ static bool is_rows_of_reference(const struct graph_node *node, const struct pit
 static enum pith_status change_numbers(struct graph *g, const struct pith_opts *opts,
                                        int32_t *slots, struct pith_error *err)
 {
+    if (!BUILT_PART(SIZES))
+        return opts->n_changes ? pith_fail(err, PITH_ERR_UNSUPPORTED, TAG_GRAPH, 0) : PITH_OK;
     for (uint32_t i = 0; i < opts->n_changes; i++) {
         const struct pith_change *c = &opts->changes[i];
         enum pith_status st = PITH_ERR_CORRUPT;
@@ -262,7 +264,9 @@ static enum pith_status shape_nodes(struct graph *g, const struct pith_opts *opt
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         struct graph_node *node = &g->nodes[i];
         bool gone = false;
-        enum pith_status st = opts && opts->n_changes ? look_for_empty(m, node, &gone) : PITH_OK;
+        enum pith_status st = PITH_OK;
+        if (BUILT_PART(SIZES) && opts && opts->n_changes)
+            st = look_for_empty(m, node, &gone);
         if (!st && !gone)
             st = pith_validate_node(node, m->values, m->in, m->out);
         if (!st && reads_selection(g, node))
@@ -272,7 +276,7 @@ static enum pith_status shape_nodes(struct graph *g, const struct pith_opts *opt
         if (!gone)
             g->nodes[n++] = *node;
     }
-    if (n == g->n_nodes)
+    if (!BUILT_PART(SIZES) || n == g->n_nodes)
         return PITH_OK;
     g->n_nodes = n;
     return has_empty_output(g, m->values) ? PITH_ERR_UNSUPPORTED : pith_graph_regions(g);
@@ -286,7 +290,7 @@ static enum pith_status shape_all(const struct image *im, struct graph *g,
     shape_constants(g, opts ? opts->batch : 0, m->values);
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < g->n_inputs && !st; i++)
-        if (!tensor_is_empty(&m->values[i]))
+        if (!BUILT_PART(SIZES) || !tensor_is_empty(&m->values[i]))
             st = pith_shape_count(&m->values[i].shape, &count);
     st = st ? st : shape_nodes(g, opts, m);
     return st ? pith_fail(err, st, TAG_GRAPH, (uint64_t)(im->chunk[CHUNK_GRAPH].bytes - im->blob))
