@@ -245,7 +245,7 @@ static struct pith_model *with_other_sizes(const struct pith_model *m)
     for (uint32_t step = 96; step > 0 && !done; step -= step > 32 ? 32 : step > 8 ? 8 : 1) {
         for (uint32_t i = 0; i < m->n_sizes; i++) {
             uint32_t less = step * (1 + i), is = m->sizes[i].value;
-            value[i] = is > less ? is - less : is < m->sizes[i].max ? is + 1 : is;
+            value[i] = is > less ? is - less : is > 1 ? (is + 1) / 2 : is + 1;
         }
         done = !pith_model_set_sizes(other, value, NULL);
     }

@@ -419,11 +419,11 @@ static void alike(void)
 static void classes(void)
 {
     const enum pith_code code = PITH_CODE_ADAPTIVE;
-    const struct recipe r[] = {{2, {700, 300}, 60, 16, 0, code, BY_ROW, 0, 0},
+    const struct recipe r[] = {{2, {1400, 1000}, 60, 16, 0, code, BY_ROW, 0, 0},
                                {1, {700}, 100, 3, 0, code, 0, 0, 0},
                                {2, {400, 700}, 50, 9, 0, code, BY_ROW, 0, 0},
                                {4, {256, 64, 3, 3}, 100, 16, 0, code, BY_ROW, 0, 0},
-                               {2, {1024, 256}, 100, 8, 256, code, BY_ROW, 0, 0},
+                               {2, {1024, 1500}, 100, 8, 1500, code, BY_ROW, 0, 0},
                                {3, {50, 20, 9}, 100, 7, 0, code, 0, 0, 0},
                                {2, {500, 300}, 100, 100, 0, code, 0, 0, 0}};
     const struct recipe more[] = {{2, {500, 400}, 100, 15, 0, code, 0, 0, LEVELS + 8},
@@ -433,13 +433,14 @@ static void classes(void)
                                   {2, {512, 640}, 85, 7, 0, code, 0, 0, ALIKE},
                                   {2, {512, 640}, 85, 7, 0, code, 0, 0, ALIKE + 16}};
     const struct recipe small[] = {{4, {80, 60, 3, 3}, 60, 12, 0, code, BY_ROW, 0, 0},
+                                   {2, {400, 500}, 100, 16, 0, code, 0, 0, 0},
                                    {2, {200, 120}, 100, 15, 0, code, 0, 0, LEVELS + 8}};
     const struct recipe floats = {2, {256, 512}, 60, 0, 0, code, BY_ROW, 0, 0};
     add_tensors(0, r, 7, 91);
     finish("classes_many", &full);
     add_tensors(0, more, 6, 92);
     finish("classes_alike", &compact);
-    add_tensors(0, small, 2, 94);
+    add_tensors(0, small, 3, 94);
     finish("classes", &compact);
     add_tensors(0, &floats, 1, 93);
     finish("adaptive_sliced", &compact);
