@@ -266,6 +266,7 @@ static enum cli_exit generate(struct generation *r)
     }
     if (!r->o->common.json)
         putchar('\n');
+    fflush(stdout); /* before what is said on standard error */
     return rc;
 }
 
