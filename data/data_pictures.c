@@ -29,7 +29,7 @@ static bool has_ending(const char *name, const char *const *endings)
     return false;
 }
 
-static bool is_picture_name(const char *name)
+bool pith_is_picture_name(const char *name)
 {
     static const char *const endings[] = {".png", ".jpg", ".jpeg", NULL};
     return has_ending(name, endings);
@@ -288,7 +288,7 @@ static void keep_pictures(struct archive_list *list, struct archive_entry *label
     for (size_t i = 0; i < list->n; i++) {
         struct archive_entry *e = &list->entry[i];
         const char *slash = strrchr(e->name, '/');
-        if (is_picture_name(e->name)) {
+        if (pith_is_picture_name(e->name)) {
             list->entry[n++] = *e;
         } else if (strcmp(slash ? slash + 1 : e->name, "labels.csv") == 0 && !labels->name) {
             *labels = *e;
@@ -373,7 +373,7 @@ static enum pith_status visit(struct folder_walk *w, const char *path, const cha
             return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: folders more than %d deep", path,
                                    FOLDER_MAX_DEPTH);
         ok = pith_archive_add(&w->folders, name, strlen(name), depth + 1, 0);
-    } else if (S_ISREG(info.st_mode) && is_picture_name(name)) {
+    } else if (S_ISREG(info.st_mode) && pith_is_picture_name(name)) {
         if (w->files->n >= FOLDER_MAX_FILES)
             return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: more than 16,777,216 pictures",
                                    w->root);

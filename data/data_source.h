@@ -182,7 +182,10 @@ enum pith_status pith_files_open(struct data_source *s, const char *name, const 
 /* Of text:LENGTH[:STEP]:FILE, the shape of an array of such samples. dim: [PITH_MAX_RANK]. false:
  * path is none. */
 bool pith_text_shape(const char *path, uint32_t *rank, uint32_t *dim);
-/* A folder with .npy files: one a sample. rank: as pith_data_opts. */
+/* By its ending, PNG or JPEG. */
+bool pith_is_picture_name(const char *name);
+/* A folder with .npy files, one a sample, and neither pictures nor folders. rank: as
+ * pith_data_opts. */
 bool pith_folder_has_arrays(const char *path);
 enum pith_status pith_arrays_open(struct data_source *s, const char *path, uint32_t rank,
                                   struct pith_error *err);

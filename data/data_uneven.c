@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/number_text.h"
 #include "core/bytes.h"
@@ -142,12 +143,17 @@ static enum pith_status list_arrays(const char *path, struct archive_list *list,
 bool pith_folder_has_arrays(const char *path)
 {
     DIR *folder = opendir(path);
-    bool found = false;
-    for (struct dirent *e; folder && !found && (e = readdir(folder));)
-        found = is_array_name(e->d_name);
+    bool arrays = false, others = false;
+    for (struct dirent *e; folder && !others && (e = readdir(folder));) {
+        struct stat s;
+        arrays |= is_array_name(e->d_name);
+        others = pith_is_picture_name(e->d_name) ||
+                 (e->d_name[0] != '.' && !fstatat(dirfd(folder), e->d_name, &s, 0) &&
+                  S_ISDIR(s.st_mode));
+    }
     if (folder)
         closedir(folder);
-    return found;
+    return arrays && !others;
 }
 
 /* The first array says what the others must be. rank: of the input with its batch axis, which an

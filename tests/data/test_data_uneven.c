@@ -170,12 +170,37 @@ static void arrays_of_a_folder(void **state)
     refused(&o, PITH_ERR_CORRUPT, "c.npy");
 }
 
+/* An array of something else beside pictures is none of the samples. */
+static void arrays_beside_pictures(void **state)
+{
+    (void)state;
+    char path[96];
+    snprintf(path, sizeof path, "%s/pictures", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put_png("pictures/a.png", 4, 4, false, 9);
+    put("pictures/labels.npy", "?", 1);
+    struct pith_data_opts o = opts_for(path);
+    struct pith_data *d = open_ok(&o);
+    assert_true(pith_data_pictures(d));
+    pith_data_free(d);
+    snprintf(path, sizeof path, "%s/classes", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/classes/cat", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put_png("classes/cat/a.png", 4, 4, false, 9);
+    put("classes/labels.npy", "?", 1);
+    snprintf(path, sizeof path, "%s/classes", folder);
+    d = open_ok(&o);
+    assert_true(pith_data_pictures(d));
+    pith_data_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_filled_up), cmocka_unit_test(equal_lengths_need_no_mask),
         cmocka_unit_test(broken_lines),        cmocka_unit_test(filling_up_is_bounded),
-        cmocka_unit_test(arrays_of_a_folder),
+        cmocka_unit_test(arrays_of_a_folder),  cmocka_unit_test(arrays_beside_pictures),
     };
     return cmocka_run_group_tests_name("data_uneven", tests, make_folder, remove_folder);
 }
