@@ -166,7 +166,7 @@ $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(CFLAGS_o
 $(O)/tests/fuzz/fuzz_onnx.o $(O)/tests/fuzz/fuzz_stages.o: | $(O)/gen/onnx.pb-c.h
 # Targets read recipes and checkpoints; no sweep, tape or kernel of training, which would take half of the time of this build.
 FUZZ_LIBS := $(foreach m,$(filter-out rd train,$(LIB_MODULES)),$(O)/lib/$(m).a)
-FUZZ_TRAIN := $(addprefix $(O)/train/,state/checkpoint.o tape/tape_memory.o state/ranks.o train_options.o train_rows.o)
+FUZZ_TRAIN := $(addprefix $(O)/train/,batch/scores.o state/checkpoint.o tape/tape_memory.o state/ranks.o train_options.o train_rows.o)
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(FUZZ_TRAIN) $(FUZZ_LIBS)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< $(FUZZ_TRAIN) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 $(FUZZ_O)/fuzz_infer: $(O)/lib/serve.a

@@ -375,7 +375,7 @@ KERNEL(norm_rows, norm_args)
         for (uint32_t i = lane; there && i < n; i += LAUNCH_TEAM) {
             const uint32_t k = first + i / arg->run;
             float v = (x[i] - mean) * (factor * arg->scale[k]);
-            bool adds = !arg->is_layer || arg->bias || i >= n / LAUNCH_TEAM * LAUNCH_TEAM;
+            bool adds = !arg->is_layer || arg->bias;
             arg->y[(size_t)row * n + i] = adds ? v + (arg->bias ? arg->bias[k] : 0.0f) : v;
         }
     }
