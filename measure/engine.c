@@ -244,8 +244,6 @@ struct pith_need pith_engine_need(const struct pith_engine *e)
     struct pith_need need = {0};
     if (!e)
         return need;
-    struct pith_opts at_sizes = e->opts;
-    if (!pith_sizes_apply(pith_plans_sizes(e->plans), &at_sizes, NULL))
-        pith_plan_size(e->image, e->image_bytes, &at_sizes, &need);
+    pith_plans_need(e->plans, e->opts.batch, &need);
     return need;
 }

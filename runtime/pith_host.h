@@ -121,6 +121,9 @@ struct pith_sizes *pith_plans_sizes(struct pith_plans *plans);
  * return. */
 enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct pith_plan **plan,
                                 struct pith_error *err);
+/* What the plan for the values that the sizes have now takes with weights of its own. As
+ * pith_plan_size. */
+enum pith_status pith_plans_need(struct pith_plans *plans, uint32_t batch, struct pith_need *need);
 /* Frees all plans; the next are made with these options. Sizes stay as they are. */
 void pith_plans_forget(struct pith_plans *plans, const struct pith_opts *opts);
 void pith_plans_close(struct pith_plans *plans); /* accepts NULL */

@@ -19,6 +19,7 @@ struct kept {
     uint64_t bytes;
     uint64_t used; /* when: of pith_plans.time */
     bool has_weights;
+    struct pith_need need; /* bytes 0: not computed */
     uint32_t batch, value[SIZE_NAMES];
 };
 
@@ -121,10 +122,11 @@ static void *take_oldest(struct pith_plans *p, uint64_t *bytes)
     return memory;
 }
 
-/* k->memory has at least `bytes`, with room for a slightly larger plan. */
+/* k->memory has at least `bytes`; without weights, room for a slightly larger plan, too. */
 static enum pith_status reserve(struct kept *k, uint64_t bytes)
 {
-    const uint64_t align = 64, room = (bytes + bytes / 8 + align) / align * align;
+    const uint64_t align = 64, more = k->has_weights ? 0 : bytes / 8,
+                   room = (bytes + more + align - 1) / align * align;
     if (k->bytes >= bytes)
         return PITH_OK;
     free(k->memory);
@@ -144,11 +146,13 @@ static enum pith_status make_plan(struct pith_plans *p, struct kept *k)
             pith_plan_init(k->memory, (size_t)k->bytes, p->blob, p->blob_bytes, &p->opts, &k->plan);
     if (st == PITH_ERR_SPACE) {
         st = pith_plan_size(p->blob, p->blob_bytes, &p->opts, &need);
+        if (!p->opts.weights_of)
+            k->need = need;
+        k->has_weights = need.weights_bytes > 0;
         st = st ? st : reserve(k, need.bytes);
         st = st ? st
                 : pith_plan_init(k->memory, (size_t)k->bytes, p->blob, p->blob_bytes, &p->opts,
                                  &k->plan);
-        k->has_weights = need.weights_bytes > 0;
     }
     if (!st && !k->has_weights)
         p->last_need = need.bytes;
@@ -208,4 +212,20 @@ enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct
     found->used = ++plans->time;
     *plan = found->plan;
     return PITH_OK;
+}
+
+enum pith_status pith_plans_need(struct pith_plans *plans, uint32_t batch, struct pith_need *need)
+{
+    if (!plans || !need)
+        return PITH_ERR_ARGUMENT;
+    const struct kept key = key_of(plans, batch), *found = find(plans, &key);
+    if (found && found->need.bytes) {
+        *need = found->need;
+        return PITH_OK;
+    }
+    struct pith_opts opts = plans->opts;
+    opts.batch = batch;
+    opts.weights_of = NULL;
+    enum pith_status st = pith_sizes_apply(plans->sizes, &opts, NULL);
+    return st ? st : pith_plan_size(plans->blob, plans->blob_bytes, &opts, need);
 }

@@ -115,7 +115,7 @@ for command, code, file, layer in [
         ("pith check not.onnx --json", 4, "not.onnx", None),
         ("pith import cycle.onnx -o x.pith --json", 4, "cycle.onnx", "first"),
         ("pith eval -d images-idx3-ubyte --labels=nope.txt good.onnx --json", 3, "nope.txt", None),
-        ("pith run sum.onnx --json -d x=wav:2:2:stereo.wav --state sum=s", 5, "stereo.wav", None),
+        ("pith run sum.onnx --json -d x=wav:3:2:five.wav --state sum=s", 2, "five.wav", None),
         ("pith encode good.onnx --json -o x.npy", 2, "x.npy", None),
         ("pith eval good.onnx --json", 2, None, None),
         ("pith prune good.onnx --sparsity 3 --json -o x.pith", 2, None, None)]:

@@ -104,7 +104,7 @@ async def main(port):
                         await look(browser, page, width, scheme)
 
 
-with tempfile.TemporaryDirectory() as home:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
     chromium = subprocess.Popen(
         ['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0',
          f'--user-data-dir={home}/profile', 'about:blank'], env={**os.environ, 'HOME': home}, stderr=subprocess.DEVNULL)

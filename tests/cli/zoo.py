@@ -30,6 +30,7 @@ COMMANDS = {
     "tune": ["%m --time 100ms -o %o"],
     "eval": ["%m %s --labels labels.csv"],
     "bench": ["%m --time 10ms", "%m --time 10ms --per-layer"],
+    "generate": ["%m --ids prompt.npy -n 2"],
     "decode": ["%m -o %o", "%m --to onnx -o %o"],
     "export": ["%m --c %c", "%m --c %c --input u8 --target cortex-m0"],
     "recipe": ["show %m"],
