@@ -470,6 +470,8 @@ void pith_pool_run(const struct op_args *args, const struct op_env *env, const f
     };
     set_full(&job.h);
     set_full(&job.w);
+    for (uint32_t i = 0; i < MAX_AXES - 1; i++)
+        set_full(&job.outer[i]);
     size_t planes = (size_t)s->dim[0] * s->dim[1], taps = (size_t)axes[1].kernel;
     if (job.mean && flat && is_plane_mean(axes)) {
         pith_op_range(env, planes, (size_t)(axes[0].in * axes[1].in), plane_mean_range, &job);

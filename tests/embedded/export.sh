@@ -50,8 +50,10 @@ while [ -f "$work/drawn/$i.onnx" ]; do
         2) try "$net.pith" --arena caller --selftest 2 ;;
         3) try "$net.pith" --target cortex-m0 ;;
         esac
-        least=$("$PITH" export "$net.pith" --c "$work/c" -n --flash-limit 1 2>&1 | sed -n 's/.* integers coded the network takes about //p')
-        [ -n "$least" ] && try "$net.pith" --flash-limit "$least" --target "$([ $((i % 2)) -eq 0 ] && echo generic || echo cortex-m0)"
+        target=$([ $((i % 2)) -eq 0 ] && echo generic || echo cortex-m0)
+        least=$("$PITH" export "$net.pith" --c "$work/c" -n --flash-limit 1 --target "$target" 2>&1 |
+            sed -n 's/.* integers coded the network takes about //p')
+        [ -n "$least" ] && try "$net.pith" --flash-limit "$least" --target "$target"
     else
         complain "$net: $(cat "$work/why")"
     fi
