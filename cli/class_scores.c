@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
 #include "class_scores.h"
 #include <math.h>
 #include "array_files.h"
@@ -85,4 +86,15 @@ uint64_t cli_next_score(const struct cli_score_reader *r, uint64_t last)
         }
     }
     return best;
+}
+
+const char *cli_class_name(const char *names, uint64_t k, int *len)
+{
+    const char *p = names;
+    for (; p && k > 0; k--) {
+        p = strchr(p, '\n');
+        p = p ? p + 1 : NULL;
+    }
+    *len = p ? (int)strcspn(p, "\r\n") : 0;
+    return p ? p : "";
 }

@@ -24,6 +24,10 @@ enum cli_scores {
 enum cli_exit cli_score_kind(const struct pith_model *m, uint32_t output, const char *word,
                              bool pictures, enum cli_scores *kind);
 
+/* Name k of the stored class names (one a line; NULL: none), *len bytes of it; "" where there is
+ * none. Not terminated. */
+const char *cli_class_name(const char *names, uint64_t k, int *len);
+
 /* Element i of t as it is to be printed. */
 struct cli_score_reader {
     const struct pith_tensor *t;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array_files.h"
+#include "class_scores.h"
 #include "cli/common/engine_options.h"
 #include "cli/common/json_out.h"
 #include "feed_options.h"
@@ -69,13 +70,9 @@ struct generation {
 /* The text of a token. */
 static const char *token_name(const char *names, uint64_t id, char text[64])
 {
-    const char *p = names;
-    for (; p && id > 0; id--) {
-        p = strchr(p, '\n');
-        p = p ? p + 1 : NULL;
-    }
-    const size_t bytes = p ? strcspn(p, "\n") : 0;
-    text[pith_class_name_text(p ? p : "", bytes < 63 ? bytes : 63, text)] = 0;
+    int bytes;
+    const char *name = cli_class_name(names, id, &bytes);
+    text[pith_class_name_text(name, bytes < 63 ? (size_t)bytes : 63, text)] = 0;
     return text;
 }
 
@@ -104,17 +101,25 @@ static enum cli_exit make_room(struct generation *r, uint64_t n_prompt)
     return r->ids ? EXIT_DONE : cli_no_memory();
 }
 
-static enum cli_exit read_ids(struct generation *r)
+/* The caller frees *a, also after a failure. */
+static enum cli_exit read_npy(const char *path, struct pith_array *a)
 {
     struct pith_error err = {0};
     struct pith_buffer file;
-    struct pith_array a = {0};
-    enum cli_exit rc = cli_read_file(r->o->ids, &file);
+    enum cli_exit rc = cli_read_file(path, &file);
     if (rc)
         return rc;
-    if (pith_npy_read(file.data, file.bytes, r->o->ids, &a, &err))
+    if (pith_npy_read(file.data, file.bytes, path, a, &err))
         rc = cli_fail(&err);
     pith_buffer_free(&file);
+    return rc;
+}
+
+static enum cli_exit read_ids(struct generation *r)
+{
+    struct pith_error err = {0};
+    struct pith_array a = {0};
+    enum cli_exit rc = read_npy(r->o->ids, &a);
     if (!rc && a.count && a.dim[a.rank - 1] != a.count) {
         cli_error("%s: one prompt, a row of ids, is taken", r->o->ids);
         rc = EXIT_USAGE;
@@ -192,7 +197,6 @@ static enum cli_exit pair_state(struct generation *r, const char *text)
 static enum cli_exit give_input(struct generation *r, const char *text)
 {
     struct pith_error err = {0};
-    struct pith_buffer file;
     struct pith_array a = {0};
     const char *eq = strchr(text, '=');
     uint32_t input = 0;
@@ -201,12 +205,7 @@ static enum cli_exit give_input(struct generation *r, const char *text)
         return EXIT_USAGE;
     }
     const struct pith_value *v = &r->m->values[r->m->inputs[input]];
-    enum cli_exit rc = cli_read_file(eq + 1, &file);
-    if (rc)
-        return rc;
-    if (pith_npy_read(file.data, file.bytes, eq + 1, &a, &err))
-        rc = cli_fail(&err);
-    pith_buffer_free(&file);
+    enum cli_exit rc = read_npy(eq + 1, &a);
     r->given[input] = malloc((size_t)a.count * 8 + 1);
     if (!rc && !r->given[input])
         rc = cli_no_memory();

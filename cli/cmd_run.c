@@ -316,22 +316,10 @@ static enum cli_exit choose_dumps(struct runner *r)
     return rc;
 }
 
-/* Line k of the stored class names. */
-static const char *class_name(const struct pith_model *m, uint64_t k, int *len)
-{
-    const char *p = pith_model_get_meta(m, "labels");
-    for (; p && k > 0; k--) {
-        p = strchr(p, '\n');
-        p = p ? p + 1 : NULL;
-    }
-    *len = p ? (int)strcspn(p, "\r\n") : 0;
-    return p ? p : "";
-}
-
 static void print_class(const struct runner *r, const struct cli_score_reader *s, uint64_t k)
 {
     int len;
-    const char *name = class_name(r->m, k, &len);
+    const char *name = cli_class_name(pith_model_get_meta(r->m, "labels"), k, &len);
     if (!r->o->common.json) {
         char cut[256], shown[256];
         snprintf(cut, sizeof cut, "%.*s", len, name);

@@ -245,8 +245,9 @@ enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-enum pith_status pith_model_open_sizes(const struct pith_model *m, struct pith_sizes **sizes,
-                                       struct pith_error *err)
+/* The open sizes as the runtime has them, with the model's values; NULL: it has none. */
+static enum pith_status open_sizes(const struct pith_model *m, struct pith_sizes **sizes,
+                                   struct pith_error *err)
 {
     char *text;
     enum pith_status st = pith_model_write_sizes(m, &text, err);
@@ -265,7 +266,7 @@ enum pith_status pith_model_fit_sizes(struct pith_model *m, const struct pith_te
     if (!m || !inputs)
         return PITH_ERR_ARGUMENT;
     struct pith_sizes *sizes;
-    enum pith_status st = pith_model_open_sizes(m, &sizes, err);
+    enum pith_status st = open_sizes(m, &sizes, err);
     if (st || !sizes)
         return st;
     uint32_t value[SIZE_NAMES], max;

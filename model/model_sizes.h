@@ -12,11 +12,6 @@
  * because a stage has changed it, is PITH_ERR_UNSUPPORTED. */
 enum pith_status pith_model_write_sizes(const struct pith_model *m, char **text,
                                         struct pith_error *err);
-struct pith_sizes;
-/* The open sizes as the runtime has them, with the model's values; NULL: it has none. The caller
- * frees them (pith_sizes_free). */
-enum pith_status pith_model_open_sizes(const struct pith_model *m, struct pith_sizes **sizes,
-                                       struct pith_error *err);
 /* Into a model without any; PITH_ERR_CORRUPT where the text does not fit it. */
 enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
                                        struct pith_error *err);
