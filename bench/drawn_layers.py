@@ -253,7 +253,7 @@ def main():
             for number in range(args.count):
                 try:
                     rows.append((*timed(args, kind, number), kind))
-                except (subprocess.CalledProcessError, IndexError) as e:
+                except (subprocess.CalledProcessError, IndexError, ValueError) as e:
                     print(f"{kind} {number}: {e}", file=report, flush=True)
             ratios = [r[0] for r in rows if r[-1] == kind]
             if ratios:

@@ -92,11 +92,13 @@ GATHER(uint64_t)
 #if defined(__SSE2__) || defined(__aarch64__)
 #define FOURS
 typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
 #ifdef __clang__
-#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define PICK_AS(type, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define PICK(a, b, ...) __builtin_shuffle(a, b, (four){__VA_ARGS__})
+#define PICK_AS(type, a, b, ...) __builtin_shuffle(a, b, (type){__VA_ARGS__})
 #endif
+#define PICK(a, b, ...) PICK_AS(four, a, b, __VA_ARGS__)
 #endif
 
 /* What lies behind the last element is not read. */
@@ -221,24 +223,125 @@ static void turn_fours(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_
             turn_four(src + (ptrdiff_t)r * step + c, step, dst + c * apart + r, apart);
 }
 
-/* The same for elements of any size and numbers of them. */
-static void turn(const uint8_t *src, ptrdiff_t step, uint8_t *dst, size_t apart, size_t rows,
-                 size_t columns, uint32_t bytes)
+#define SIDE 16u /* bytes of a row, and rows, that are turned in registers */
+
+/* Pairs of rows that lie SIDE / 2 apart are interleaved: four times, and rows are columns. */
+static inline void zip(const sixteen *x, sixteen *y)
 {
-    size_t done = 0; /* rows, of whole fours of columns */
-    const size_t fours = columns & ~(size_t)3;
-    if (bytes == 4) {
-        done = rows & ~(size_t)3;
-        turn_fours((const void *)src, step, (void *)dst, apart, done, fours);
-        for (size_t r = 0; fours < columns && r < done; r++)
-            copy_row(src + ((ptrdiff_t)r * step + (ptrdiff_t)fours) * 4, 1,
-                     dst + (fours * apart + r) * 4, apart, columns - fours, bytes);
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < SIDE / 2; i++) {
+        const sixteen a = x[i], b = x[i + SIDE / 2];
+        y[2 * i] = PICK_AS(sixteen, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        y[2 * i + 1] =
+            PICK_AS(sixteen, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     }
-    for (size_t r = done; r < rows; r++)
-        copy_row(src + (ptrdiff_t)r * step * (ptrdiff_t)bytes, 1, dst + r * bytes, apart, columns,
-                 bytes);
 }
 
+/* Rows and columns of bytes, up to SIDE of each, of pith_turn; nothing beyond them is read. From
+ * dst on `room` bytes may be written, of which later columns write those that this one does not
+ * have. begun: how many times the first row stood above them. */
+struct byte_block {
+    const uint8_t *src;
+    uint8_t *dst;
+    size_t rows, columns, room;
+    uint32_t begun;
+};
+
+static inline __attribute__((always_inline)) void turn_bytes(const struct byte_block *block,
+                                                             const struct turned *t, size_t rows,
+                                                             size_t columns, const uint32_t times)
+{
+    sixteen a[SIDE] = {{0}}, b[SIDE];
+    const uint8_t *src = block->src;
+    uint32_t begun = block->begun;
+    for (size_t r = 0; r < rows; r++) {
+        if (columns == SIDE)
+            a[r] = *(const sixteen *)src;
+        else
+            pith_copy_bytes(&a[r], src, columns);
+        if (++begun == times) {
+            begun = 0;
+            src += t->step;
+        }
+    }
+    zip(a, b);
+    zip(b, a);
+    zip(a, b);
+    zip(b, a);
+    uint8_t *dst = block->dst;
+    for (size_t c = 0; c < columns; c++, dst += t->apart)
+        if (rows == SIDE || c * t->apart + SIDE <= block->room)
+            *(sixteen *)dst = a[c];
+        else
+            pith_copy_bytes(dst, &a[c], rows);
+}
+
+static __attribute__((noinline)) void turn_some_bytes(const struct byte_block *block,
+                                                      const struct turned *t)
+{
+    turn_bytes(block, t, block->rows, block->columns, t->times);
+}
+
+/* The last block of either axis ends with it, and writes again what the one before it wrote. */
+static void turn_blocks(const struct turned *t, const uint8_t *src, uint8_t *dst)
+{
+    struct byte_block block = {.rows = t->rows < SIDE ? t->rows : SIDE,
+                               .columns = t->columns < SIDE ? t->columns : SIDE};
+    for (size_t column = 0; column < t->columns; column += SIDE)
+        for (size_t row = 0; row < t->rows; row += SIDE) {
+            const size_t r = row + block.rows < t->rows ? row : t->rows - block.rows;
+            const size_t c =
+                column + block.columns < t->columns ? column : t->columns - block.columns;
+            const size_t above = t->times == 1 ? r : r / t->times;
+            block.src = src + (ptrdiff_t)above * t->step + c;
+            block.begun = (uint32_t)(r - above * t->times);
+            block.dst = dst + c * t->apart + r;
+            block.room = t->apart == t->rows ? (t->columns - c) * t->apart - r : 0;
+            if (block.rows == SIDE && block.columns == SIDE && t->times == 1)
+                turn_bytes(&block, t, SIDE, SIDE, 1);
+            else
+                turn_some_bytes(&block, t);
+        }
+}
+#endif
+
+/* Fewer rows or columns are copied one by one. */
+#define FEWEST 8u
+
+void pith_turn(const struct turned *t, const void *from, void *to)
+{
+    const uint8_t *src = from;
+    uint8_t *dst = to;
+    const ptrdiff_t step = t->step * (ptrdiff_t)t->bytes;
+    size_t done = 0, fours = 0; /* rows, columns */
+#ifdef FOURS
+    const bool many = t->rows >= FEWEST || (t->rows > 2 && t->apart == t->rows);
+    if (t->bytes == 1 && many && t->columns >= FEWEST) {
+        turn_blocks(t, src, dst);
+        return;
+    }
+    if (t->bytes == 4 && t->times == 1) {
+        done = t->rows & ~(size_t)3;
+        fours = t->columns & ~(size_t)3;
+        turn_fours(from, t->step, to, t->apart, done, fours);
+    }
+#endif
+    for (size_t r = 0; fours < t->columns && r < done; r++)
+        copy_row(src + (ptrdiff_t)r * step + fours * 4, 1, dst + (fours * t->apart + r) * 4,
+                 t->apart, t->columns - fours, 4);
+    src += (ptrdiff_t)done * step; /* 0, if there are several times */
+    dst += done * t->bytes;
+    const size_t rows = t->rows - done;
+    if (t->columns < FEWEST && t->times == 1)
+        for (size_t c = 0; c < t->columns; c++)
+            copy_row(src + c * t->bytes, t->step, dst + c * t->apart * t->bytes, 1, rows, t->bytes);
+    else
+        for (size_t r = 0; r < rows; r++)
+            copy_row(src + (ptrdiff_t)(r / t->times) * step, 1, dst + r * t->bytes, t->apart,
+                     t->columns, t->bytes);
+}
+
+#ifdef FOURS
 /* The axis of step 1; the last one: no plane is turned. */
 static uint32_t dense_axis(const struct strided_copy *box)
 {
@@ -270,8 +373,8 @@ static void turn_range(void *arg, size_t begin, size_t end)
             to += rest % box->dim[i] * step;
             rest /= box->dim[i];
         }
-        turn(j->src + from * (ptrdiff_t)j->bytes, box->step[last],
-             j->dst + (to + first * apart) * j->bytes, apart, box->dim[last], width, j->bytes);
+        pith_turn(&(struct turned){box->step[last], apart, box->dim[last], width, j->bytes, 1},
+                  j->src + from * (ptrdiff_t)j->bytes, j->dst + (to + first * apart) * j->bytes);
     }
 }
 

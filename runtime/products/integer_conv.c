@@ -11,6 +11,7 @@
 #include "products/integer_conv.h"
 #include "products/integer_places.h"
 #include "kernels/ref/integer_element.h"
+#include "op_interface/strided_copy.h"
 
 struct conv_run {
     const struct integer_conv *c;
@@ -80,7 +81,7 @@ static void set_outputs(const struct conv_run *r)
     const struct integer_layout *l = r->l;
     uint32_t block = r->k->block;
     for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
-        set_output(r, i, depthwise_place(block, r->c->channels, i / block, i % block));
+        set_output(r, i, depthwise_place(block, r->c->outputs, i / block, i % block));
     for (uint32_t g = 0; g < r->c->groups && !l->depthwise; g++)
         if (r->c->long_sums)
             set_long(r, g);
@@ -111,7 +112,8 @@ static void set_segments(const struct conv_run *r)
 }
 
 /* n bytes as the kernels see them. Flipping the highest bit adds 128 to an i8, which makes it the
- * u8 that kernels multiply; the zero point is moved by as much. */
+ * u8 that kernels multiply; the zero point is moved by as much. x may be the end of what is
+ * written. */
 static void copy_run(uint8_t *to, const uint8_t *x, size_t n, uint8_t flip, bool wide)
 {
     if (wide) {
@@ -121,7 +123,7 @@ static void copy_run(uint8_t *to, const uint8_t *x, size_t n, uint8_t flip, bool
     } else if (flip) {
         for (size_t i = 0; i < n; i++)
             to[i] = x[i] ^ flip;
-    } else {
+    } else if (to != x) {
         memcpy(to, x, n);
     }
 }
@@ -151,48 +153,33 @@ static void copy_words(const struct conv_run *r, size_t image, size_t row, size_
             band[p * n + i] = x[p * pixel] ^ flip;
 }
 
-/* Three planes, as pictures have them. A loop over channels inside would be run for three bytes at
- * a time. */
-static void copy_colors(uint8_t *to, const uint8_t *x, size_t plane, size_t n, uint8_t flip)
-{
-    const uint8_t *green = x + plane, *blue = green + plane;
-    for (size_t j = 0; j < n; j++, to += 3) {
-        to[0] = x[j] ^ flip;
-        to[1] = green[j] ^ flip;
-        to[2] = blue[j] ^ flip;
-    }
-}
-
-/* The same of bytes, as u8. */
+/* The same of n channels of bytes, as u8, each as often as a depthwise product has outputs of it.
+ * Planes are turned to the end of what they become. */
 static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_t inside,
                        uint32_t c0, uint32_t n, uint8_t *band)
 {
     const struct integer_conv *c = r->c;
-    bool wide = r->l->wide && !r->l->depthwise;
-    uint8_t flip = c->x_signed ? 0x80 : 0;
-    if (c->channels_last) {
-        const uint8_t *x = r->data->x + (image * c->h + row) * c->w * c->channels + c0;
-        if (n == c->channels && n == r->l->pixel / (wide ? 2 : 1))
-            copy_run(band, x, inside * n, flip, wide);
-        else
-            for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l->pixel)
-                copy_run(band, x, n, flip, wide);
+    const bool wide = r->l->wide && !r->l->depthwise;
+    const uint8_t flip = c->x_signed ? 0x80 : 0;
+    const uint32_t times = r->l->depthwise ? r->l->og : 1;
+    const size_t plane = (size_t)c->h * c->w;
+    const uint8_t *x = r->data->x + image * plane * c->channels;
+    if (!c->channels_last) {
+        uint8_t *last = wide ? band + inside * n : band;
+        const struct turned t = {(ptrdiff_t)plane, times * n, times * n, inside, 1, times};
+        pith_turn(&t, x + c0 * plane + row * c->w, last);
+        copy_run(band, last, inside * t.rows, flip, wide);
         return;
     }
-    if (n == 3 && !wide) {
-        size_t plane = (size_t)c->h * c->w;
-        copy_colors(band, r->data->x + (image * c->channels + c0) * plane + row * c->w, plane,
-                    inside, flip);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *x = r->data->x + ((image * c->channels + c0 + i) * c->h + row) * c->w;
-        for (size_t j = 0; j < inside; j++) {
-            if (wide)
-                ((uint16_t *)(void *)band)[j * n + i] = (uint8_t)(x[j] ^ flip);
-            else
-                band[j * n + i] = x[j] ^ flip;
-        }
+    x += row * c->w * c->channels + c0;
+    if (times > 1) {
+        pith_turn(&(struct turned){1, 1, inside * n * times, 1, 1, times}, x, band);
+        copy_run(band, band, inside * n * times, flip, wide);
+    } else if (n == c->channels) {
+        copy_run(band, x, inside * n, flip, wide);
+    } else {
+        for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l->pixel)
+            copy_run(band, x, n, flip, wide);
     }
 }
 
@@ -205,21 +192,22 @@ static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint3
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = r->l;
     bool wide = r->l->wide && !l->depthwise;
-    uint32_t n = l->depthwise ? c->channels : l->cg;
+    const uint32_t n = l->depthwise ? c->channels : l->cg;
+    const size_t pixel = l->depthwise ? c->outputs : l->cg;
     size_t left = least(c->pad_left, l->width), inside = least(l->width - left, c->w);
     size_t right = l->width - left - inside;
     int64_t iy = (int64_t)oy * c->stride_h - c->pad_top;
     for (uint64_t i = 0; i < rows; i++, iy++, band += l->row) {
         if (iy < 0 || iy >= c->h) {
-            fill_zero(band, l->width * n, r->zero, wide);
+            fill_zero(band, l->width * pixel, r->zero, wide);
             continue;
         }
-        fill_zero(band, left * n, r->zero, wide);
+        fill_zero(band, left * pixel, r->zero, wide);
         if (c->words)
             copy_words(r, image, (size_t)iy, inside, c0, n, (void *)(band + left * l->pixel));
         else
             copy_bytes(r, image, (size_t)iy, inside, c0, n, band + left * l->pixel);
-        fill_zero(band + (left + inside) * l->pixel, right * n, r->zero, wide);
+        fill_zero(band + (left + inside) * l->pixel, right * pixel, r->zero, wide);
     }
 }
 
@@ -237,21 +225,6 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
         fill_rows(r, image, oy, c0, r->l->in_rows - missing * r->c->stride_h, band);
 }
 
-/* n elements of x, `step` bytes apart, side by side. A loop for each size, so that the copy of an
- * element is one instruction. */
-static void gather(uint8_t *y, const uint8_t *x, size_t step, uint32_t n, size_t element)
-{
-    if (element == 1)
-        for (uint32_t i = 0; i < n; i++)
-            y[i] = x[i * step];
-    else if (element == 4)
-        for (uint32_t i = 0; i < n; i++)
-            memcpy(y + (size_t)4 * i, x + i * step, 4);
-    else
-        for (uint32_t i = 0; i < n; i++)
-            memcpy(y + (size_t)8 * i, x + i * step, 8);
-}
-
 /* n pixels of `outputs` values, `step` bytes apart, into planes from pixel `at` of output o on. The
  * tile is [n pixels][outputs], and the planes are [outputs][pixels]. */
 static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uint32_t outputs,
@@ -260,8 +233,9 @@ static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uin
     const struct integer_conv *c = r->c;
     size_t pixels = (size_t)c->oh * c->ow, element = c->to_values ? 1 : integer_sum_bytes(c);
     uint8_t *plane = r->data->y + ((image * c->outputs + o) * pixels + at) * element;
-    for (uint32_t i = 0; i < outputs; i++, plane += pixels * element)
-        gather(plane, tile + i * element, step, n, element);
+    pith_turn(
+        &(struct turned){(ptrdiff_t)(step / element), pixels, n, outputs, (uint32_t)element, 1},
+        tile, plane);
 }
 
 /* A band: output rows [oy, oy + rows) of an image, outputs [o0, o1). x: channel 0 of its first
@@ -284,15 +258,16 @@ static struct requantize outputs_from(const struct conv_run *r, size_t first)
                                r->c->y_signed};
 }
 
-/* Where y is channels-last the kernel writes a whole row to it; else tiles go through memory of
- * their own. */
+/* Where y is channels-last the kernel writes a whole row to it; else tiles, of several rows where
+ * these are short, go through memory of their own. */
 static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
 {
     const struct integer_conv *c = r->c;
     const size_t element = c->to_values ? 1 : integer_sum_bytes(c);
-    const size_t step = c->y_step ? c->y_step * element : aligned_bytes(c->channels * element);
+    const size_t step = c->y_step ? c->y_step * element : aligned_bytes(c->outputs * element);
     const bool columns =
         r->k->group == 4 && c->kh == 3 && c->kw == 3 && c->stride_w == 1 && c->dil_w == 1;
+    uint32_t held = 0; /* pixels in the tile */
     for (uint32_t row = 0; row < b->rows; row++)
         for (uint32_t ox = 0, n; ox < c->ow; ox += n) {
             size_t at = (size_t)(b->oy + row) * c->ow + ox;
@@ -304,18 +279,21 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
                                            .groups = r->l->segments / r->k->group,
                                            .w = r->packed,
                                            .to = outputs_from(r, 0),
-                                           .y = b->tile,
+                                           .y = b->tile + held * step,
                                            .y_step = step,
                                            .m = n,
-                                           .channels = c->channels,
+                                           .channels = c->outputs,
                                            .columns = columns};
             if (c->y_step)
                 job.y = r->data->y + (b->image * c->oh * c->ow + at) * step;
             r->k->depthwise_i8(&job);
             for (uint32_t i = 0; c->to_real && i < n; i++)
-                r->k->bytes.real_sums(r->factor, job.y + i * step, c->channels);
-            if (!c->y_step)
-                write_planes(r, b->image, 0, c->channels, at, n, b->tile, step);
+                r->k->bytes.real_sums(r->factor, job.y + i * step, c->outputs);
+            held += n;
+            if (c->y_step || (held + c->ow <= TILE && row + 1 < b->rows))
+                continue;
+            write_planes(r, b->image, 0, c->outputs, at + n - held, held, b->tile, step);
+            held = 0;
         }
 }
 

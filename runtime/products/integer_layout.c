@@ -150,7 +150,7 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
 {
     uint64_t taps = (uint64_t)c->kh * c->kw, element = l->wide ? 2 : 1;
     if (l->depthwise) {
-        uint64_t blocks = depthwise_blocks(k->block, c->channels);
+        uint64_t blocks = depthwise_blocks(k->block, c->outputs);
         l->segments = (uint32_t)((taps + k->group - 1) / k->group * k->group);
         l->rounded = (uint32_t)(blocks * k->block);
         l->panel_bytes = (uint64_t)l->segments * k->block * element;
@@ -220,8 +220,7 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
 static uint64_t macs_of_group(const struct integer_layout *l, const struct integer_conv *c)
 {
     const uint64_t pixels = (uint64_t)c->oh * c->ow;
-    return l->depthwise ? pixels * c->channels * l->segments
-                        : pixels * l->og * l->segments * l->run;
+    return l->depthwise ? pixels * c->outputs * l->segments : pixels * l->og * l->segments * l->run;
 }
 
 /* Few units that do not come out even among threads - a part of 96 outputs has 64, the other 32 -
@@ -246,12 +245,12 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
 {
     const bool parallel = env->parallel_for != NULL;
     bool wide = l->wide && !l->depthwise;
-    uint32_t channels = l->depthwise ? c->channels : l->cg;
+    uint32_t channels = l->depthwise ? c->outputs : l->cg;
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
     /* gemm reads whole steps: a segment that ends within one would be read beyond its end, which in
      * x may be the end of the tensor; a band has room for that behind its last row */
     l->in_place = c->channels_last && as_it_is && !is_padded(c) &&
-                  (l->depthwise || l->run % l->k_step == 0) &&
+                  (l->depthwise ? l->og == 1 : l->run % l->k_step == 0) &&
                   !(GRID_BUILT && (l->folded || (l->grid && l->step_h * l->step_w > 1)));
     l->width = l->in_place
                    ? c->w
@@ -301,9 +300,8 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     units *= l->parts;
     l->chunks = parallel && macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
     l->tile_bytes =
-        c->y_step
-            ? 0
-            : TILE * aligned_bytes((l->depthwise ? c->channels : PART) * integer_sum_bytes(c));
+        c->y_step ? 0
+                  : TILE * aligned_bytes((l->depthwise ? c->outputs : PART) * integer_sum_bytes(c));
     const bool has_table = SLOTS_BUILT && l->slots_halved;
     l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
@@ -404,7 +402,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     const struct integer_kernels *k = &env->kernels->integer;
     *l = (struct integer_layout){
         .cg = c->channels / c->groups, .og = c->outputs / c->groups, .packing = packing};
-    l->depthwise = c->groups > 1 && l->cg == 1 && l->og == 1;
+    l->depthwise = c->groups > 1 && l->cg == 1;
     if (!set_kernels(l, c, k) || (l->depthwise && c->words))
         return false;
     set_grid(l, c, k);

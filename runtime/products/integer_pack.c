@@ -35,7 +35,7 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
         for (uint32_t t = 0; t < l->segments; t += k->group)
             for (uint32_t i = 0; i < k->block; i++)
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
-                    uint32_t o = depthwise_place(k->block, c->channels, b, i);
+                    uint32_t o = depthwise_place(k->block, c->outputs, b, i);
                     const int8_t *all = weights->w;
                     const uint32_t tap = depthwise_tap(k->group, c->kh, c->kw, j);
                     int32_t w = tap < taps ? all[o * weights->output + tap] : 0;
