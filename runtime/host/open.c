@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "host/checked_opts.h"
+#include "host/large_memory.h"
 #include "pith_host.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
@@ -200,7 +201,7 @@ static void release_init(const struct pith_session *s, const struct pith_opts *o
 
 static enum pith_status init_plan(struct pith_session *s, const struct pith_opts *opts)
 {
-    s->memory = aligned_alloc((size_t)s->need.align, (size_t)s->need.bytes);
+    s->memory = pith_large_memory(s->need.align, s->need.bytes);
     enum pith_status st = s->memory ? pith_plan_init(s->memory, (size_t)s->need.bytes, s->image,
                                                      s->bytes, opts, &s->plan)
                                     : PITH_ERR_MEMORY;
@@ -217,8 +218,7 @@ static enum pith_status make_plan(struct pith_session *s, const struct pith_opts
         return st;
     struct pith_opts opts = checked_opts(given);
     uint64_t bytes = decode_bytes(&opts, &s->need);
-    opts.init_memory =
-        bytes ? aligned_alloc((size_t)s->need.align, (size_t)bytes) : opts.init_memory;
+    opts.init_memory = bytes ? pith_large_memory(s->need.align, bytes) : opts.init_memory;
     if (!bytes || !opts.init_memory) /* without, it is decoded one after the other */
         return init_plan(s, &opts);
     void *memory = opts.init_memory;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/checked_opts.h"
+#include "host/large_memory.h"
 #include "host/size_expression.h"
 #include "pith_host.h"
 
@@ -130,7 +131,7 @@ static enum pith_status reserve(struct kept *k, uint64_t bytes)
     if (k->bytes >= bytes)
         return PITH_OK;
     free(k->memory);
-    k->memory = room > SIZE_MAX ? NULL : aligned_alloc((size_t)align, (size_t)room);
+    k->memory = pith_large_memory(align, room);
     k->bytes = k->memory ? room : 0;
     return k->memory ? PITH_OK : PITH_ERR_MEMORY;
 }

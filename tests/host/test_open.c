@@ -19,6 +19,7 @@
 #include <cmocka.h>
 #include "open_files.h"
 #include "pith_host.h"
+#include "host/large_memory.h"
 #include "kernels/crc32c.h"
 
 enum { LARGE = 1 << 21 };
@@ -488,6 +489,22 @@ static void test_memory(void **state)
 }
 
 /* What cannot be mapped is read. */
+/* Every byte of small and of large blocks can be written, at the alignment that is wanted. */
+static void test_large_memory(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 64, 4096, (4u << 20) - 1, 4u << 20, (6u << 20) + 12345};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint8_t *p = pith_large_memory(64, sizes[i]);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % (sizes[i] < 4u << 20 ? 64 : 2u << 20), 0);
+        memset(p, 1, (size_t)sizes[i]);
+        free(p);
+    }
+    assert_null(pith_large_memory(64, UINT64_MAX));
+    assert_null(pith_large_memory(64, SIZE_MAX / 2));
+}
+
 static void test_pipe(void **state)
 {
     (void)state;
@@ -600,12 +617,13 @@ static void test_cpu_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_changed),    cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_texts),      cmocka_unit_test(test_cpu_names),
-        cmocka_unit_test(test_mapped),     cmocka_unit_test(test_everything_fails_once),
-        cmocka_unit_test(test_long_pipes), cmocka_unit_test(test_coded_networks),
+        cmocka_unit_test(test_file),         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_changed),      cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_texts),        cmocka_unit_test(test_cpu_names),
+        cmocka_unit_test(test_mapped),       cmocka_unit_test(test_everything_fails_once),
+        cmocka_unit_test(test_long_pipes),   cmocka_unit_test(test_coded_networks),
+        cmocka_unit_test(test_large_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

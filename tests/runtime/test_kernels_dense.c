@@ -489,6 +489,8 @@ static void gemv_level(const struct dense_kernels *d)
         check_gemv(d, pick(1, 11), k);
     for (uint32_t i = 0; i < 20; i++)
         check_gemv(d, pick(1, 40), pick(71, 900));
+    for (uint32_t i = 0; i < 4; i++) /* rows that are read one by one, and four at a time */
+        check_gemv(d, pick(1, 9), i % 2 ? 4096 : pick(4097, 4200));
 }
 
 static void test_gemv(void **state)

@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* gemv_f32_impl.h - template of gemv_f32: rows are streamed once, so memory decides; four rows at
- * a time share the loads of x. Each row has the same two partial sums in either loop, so its
- * result does not depend on its neighbours. Parameter, besides the vector operations: OWN_DOT, if
- * the level has a rows_dot of its own. */
+/* gemv_f32_impl.h - template of gemv_f32: rows are streamed once, so memory decides. Each row has
+ * the same two partial sums in either loop, so its result does not depend on its neighbours.
+ * Parameter, besides the vector operations: OWN_DOT, if the level has a rows_dot of its own. */
 #include "kernels/ref/activate.h"
 #include "kernels/ref/simd_act.h"
 
 #define GEMV_ROWS 4
 
-#ifndef OWN_DOT
-/* What is fetched while a row is multiplied: the same place of the row four on, which is next to be
- * read there. The processor's own prefetching starts anew with each short row; rows longer than
- * this are streams it follows. (LSTM of 512, R in the third-level cache: 6.4 -> 6.05 ms for 100
- * steps; Zen 4.) */
-#define GEMV_SHORT_ROW 2048
-
-static inline __attribute__((always_inline)) void fetch_ahead(const struct gemv_f32_job *job,
-                                                              const float *row)
-{
-    uintptr_t next = (uintptr_t)row + (uintptr_t)GEMV_ROWS * job->ldw * sizeof(float);
-    __builtin_prefetch((const void *)next);
-    if (2 * LANES * sizeof(float) > 64)
-        __builtin_prefetch((const void *)(next + 64));
-}
+#ifdef OWN_DOT
+#define GEMV_LONE_ROW 0
+#else
+/* Up to this length rows are read one after the other: one stream, which the processor's own
+ * prefetching follows from row to row. Four rows side by side share the loads of x, but are four
+ * streams that begin anew with every four rows: from memory, rows of 512 were read at 13 GB/s
+ * instead of 33 (Zen 4, large pages). Longer rows push x out of the first-level cache. */
+#define GEMV_LONE_ROW 4096
 
 /* Eight chains (four rows, even and odd) hide the latency; the sum of a row is even + odd, then
  * lanes by halves. */
@@ -35,14 +27,11 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
         even[i] = odd[i] = vec_zero();
-    const bool is_short = job->k <= GEMV_SHORT_ROW;
     for (; k + 2 * LANES <= job->k; k += 2 * LANES) {
         vec x0 = vec_load(x + k), x1 = vec_load(x + k + LANES);
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
             const float *row = w + (size_t)i * job->ldw + k;
-            if (is_short)
-                fetch_ahead(job, row);
             even[i] = vec_fma(vec_load(row), x0, even[i]);
             odd[i] = vec_fma(vec_load(row + LANES), x1, odd[i]);
         }
@@ -65,7 +54,7 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
 void ISA(pith_gemv_f32)(const struct gemv_f32_job *job)
 {
     size_t r = 0;
-    for (; r + GEMV_ROWS <= job->rows; r += GEMV_ROWS)
+    for (; job->k > GEMV_LONE_ROW && r + GEMV_ROWS <= job->rows; r += GEMV_ROWS)
         rows_dot(job, r, job->y + r, GEMV_ROWS);
     for (; r < job->rows; r++)
         rows_dot(job, r, job->y + r, 1);
