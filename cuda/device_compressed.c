@@ -24,8 +24,9 @@
 #define FAR 9.0              /* the same by way of the L1, of a row of x too long to be shared */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
-#define APART 0.7            /* of the sum of both: so much does not overlap */
-#define COLUMNS_ROW_PS 100.0 /* a row of columns, besides */
+#define APART 0.7             /* of the sum of both: so much does not overlap */
+#define COLUMNS_ROW_PS 100.0  /* a row of columns, besides */
+#define CODES_TABLE_PS 2300.0 /* a multiprocessor's table of the values of bytes */
 
 /* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
  * counted once, as if later passes found them in a cache. */
@@ -103,14 +104,28 @@ static double columns_time(const struct lowering *l, const struct gemm_args *g,
            time_of((double)c.bytes, (double)w->nnz, 8, gather + book_reads(w), g->m);
 }
 
+/* Rows of a at once: with few of them one row takes no more time. */
+static uint32_t code_rows(const struct gemm_args *g, const struct weight *w)
+{
+    return w->n_groups == 1 && g->m >= CODES_MANY - 1 ? CODES_MANY : 1;
+}
+
+/* An element costs half a lookup with codes of 4 bits, a quarter with 2, and a multiplication for
+ * each row of a; values of 4 bytes of shared memory, and a fraction of x and of the codes. */
 static double codes_time(const struct lowering *l, const struct gemm_args *g,
                          const struct weight *w)
 {
-    (void)l;
     struct codes_layout c;
     if (!pith_device_codes_layout(w, &c))
         return HUGE_VAL;
-    return time_of((double)c.bytes, (double)w->count, 9, 0.3 + book_reads(w), g->m);
+    const uint32_t groups = g->n / CODES_ROWS + 1, processors = pith_device_processors(l);
+    const uint32_t rows = code_rows(g, w);
+    const double passes = ceil((double)g->m / rows);
+    if (w->n_groups > 1)
+        return time_of((double)c.bytes, (double)w->count, 8.3, 1.3, passes);
+    return CODES_TABLE_PS * (groups < processors ? groups : processors) +
+           time_of((double)c.bytes, (double)w->count, 0.35 + rows + c.bits / 4.0,
+                   1.1 + 0.125 * rows, passes);
 }
 
 /* 32 rows of a at a time; fewer take their share of lanes, but a whole wavefront of x an entry. One
@@ -215,20 +230,34 @@ static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_
     pith_pack_shape(w, &s);
     const uint8_t *at = pith_device_form(l, w, FORM_CODES, c.bytes);
     return (struct codes){.book = behind(at, 0),
-                          .low = behind(at, c.low),
-                          .high = behind(at, c.high),
+                          .word = behind(at, c.words),
                           .bits = c.bits,
-                          .row_words = c.row_words,
+                          .steps = c.steps,
                           .book_rows = s.book_rows,
                           .first = first};
 }
 
+/* A block for each multiprocessor, whose teams have equally many groups: of several warps, where
+ * groups are few. */
 static bool launch_codes(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                          uint32_t first)
 {
-    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .one_book = w->n_groups == 1};
-    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
-    pith_device_grid(l, LAUNCH_gemv_codes, grid, &c, sizeof c);
+    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first)};
+    const uint32_t rows = code_rows(g, w), along_y = (g->m + rows - 1) / rows;
+    const enum launch_kernel kernel = w->n_groups > 1 ? LAUNCH_gemv_codes_far
+                                      : rows > 1      ? LAUNCH_gemv_codes_many
+                                                      : LAUNCH_gemv_codes;
+    const uint32_t warps = w->n_groups > 1 ? CODES_WARPS_FAR
+                           : rows > 1      ? CODES_WARPS_MANY
+                                           : CODES_WARPS;
+    const uint32_t all = pith_device_processors(l), own = all > along_y ? all / along_y : 1;
+    const uint32_t groups = (first + g->n - 1) / CODES_ROWS - first / CODES_ROWS + 1;
+    const uint32_t rounds = (groups + own * warps - 1) / (own * warps);
+    c.teams = (groups + own * rounds - 1) / (own * rounds);
+    while (c.teams << (c.log2_parts + 1) <= warps && 2u << c.log2_parts <= c.w.steps)
+        c.log2_parts++;
+    const uint32_t grid[3] = {(groups + c.teams * rounds - 1) / (c.teams * rounds), along_y, 1};
+    pith_device_grid(l, kernel, grid, &c, sizeof c);
     return true;
 }
 

@@ -36,11 +36,11 @@ void pith_device_huffman_args(const struct weight *w, const struct huffman_layou
     *make = (struct symbols_args){.symbol = base + h->symbol,
                                   .support = dense ? NULL : (const void *)(base + h->support),
                                   .rank = dense ? NULL : (const void *)(base + h->rank),
-                                  .low = (void *)(form + c.low),
-                                  .high = form + c.high,
-                                  .n = w->shape.dim[0] * c.row_words,
+                                  .word = (void *)(form + c.words),
+                                  .n = (uint32_t)((c.bytes - c.words) / sizeof(uint32_t)),
+                                  .rows = w->shape.dim[0],
                                   .cols = cols,
-                                  .row_words = c.row_words,
+                                  .steps = c.steps,
                                   .bits = c.bits};
 }
 
@@ -102,13 +102,13 @@ enum pith_status pith_device_decode(const struct pith_cuda *cuda, device_stream 
     struct codes_layout codes = {0};
     pith_device_huffman_layout(k.w, &k.h);
     pith_device_codes_layout(k.w, &codes);
-    uint64_t bytes = k.h.bytes > codes.low ? k.h.bytes : codes.low;
+    uint64_t bytes = k.h.bytes > codes.words ? k.h.bytes : codes.words;
     k.coded = aligned_alloc(64, (bytes + 63) & ~(uint64_t)63);
     if (!k.coded)
         return PITH_ERR_MEMORY;
     enum pith_status st = pith_device_codes_books(k.w, k.coded);
     if (!st)
-        *result = cuda->cuMemcpyHtoDAsync_v2(to, k.coded, codes.low, stream);
+        *result = cuda->cuMemcpyHtoDAsync_v2(to, k.coded, codes.words, stream);
     if (!st && !*result)
         *result = cuda->cuStreamSynchronize(stream);
     if (!st && !*result)

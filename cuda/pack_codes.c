@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* pack_codes.c - a code for each element, for matrices that are dense or almost. Words of 32 bits
- * have 8 codes of 4 bits, or 4 of 8; the fifth bits of codes of 5 stand apart. The codes of a word
- * are 32 columns apart, and words lie lane beside lane, so that a warp reads words and x at full
- * width.
+/* pack_codes.c - a code for each element, for matrices that are dense or almost, in words of 32
+ * bits. Eight rows are a group, and 32 words of each a step: a warp reads a step of a group at
+ * once, 1024 bytes that lie side by side, each lane four words of rows below one another, twice. A
+ * lane's word has the codes of four columns side by side of each slice of 128:
  *
- *     | codebooks, of 2^bits values | words [rows, row_words] | fifth bits: bytes [rows, row_words]
- * | */
+ *     | codebooks, of 2^bits values | words [rows / 8, steps, 2, 32, 4] |
+ *
+ * Rows are filled up to whole groups, and columns to whole steps, with code 0. */
 #include <stdlib.h>
 #include <string.h>
 #include "cuda/kernels/launch.h"
@@ -23,29 +24,26 @@ bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c)
     if (!pith_pack_shape(w, &s))
         return false;
     uint32_t values = w->n_centroids + first_code(w);
-    c->bits = values <= 16 ? 4 : values <= 32 ? 5 : 8;
-    uint32_t per_word = CODES_PER_WORD(c->bits), columns = 32 * per_word;
-    c->row_words = (s.cols + columns - 1) / columns * 32;
-    uint64_t words = (uint64_t)s.rows * c->row_words;
-    c->low = pith_pack_aligned((w->n_groups * sizeof(float)) << c->bits);
-    c->high = c->low + pith_pack_aligned(words * sizeof(uint32_t));
-    c->bytes = c->high + (c->bits == 5 ? words : 0) + 1;
+    c->bits = values <= 4 ? 2 : values <= 16 ? 4 : 8;
+    c->steps = (s.cols + CODES_COLUMNS(c->bits) - 1) / CODES_COLUMNS(c->bits);
+    uint64_t words =
+        (uint64_t)((s.rows + CODES_ROWS - 1) / CODES_ROWS) * c->steps * CODES_STEP_WORDS;
+    c->words = pith_pack_aligned((w->n_groups * sizeof(float)) << c->bits);
+    c->bytes = c->words + words * sizeof(uint32_t);
     return values <= 256 && words < UINT64_C(1) << 31;
 }
 
 static void put_code(const struct codes_layout *c, uint8_t *to, uint32_t row, uint32_t column,
                      uint32_t code)
 {
-    uint32_t per_word = CODES_PER_WORD(c->bits), bits = 32 / per_word;
-    uint64_t at = (uint64_t)row * c->row_words + column / (32 * per_word) * 32 + column % 32;
-    uint32_t slot = column / 32 % per_word, mask = c->bits == 8 ? 255 : 15;
-    uint8_t *place = to + c->low + at * sizeof(uint32_t); /* wherever the caller has room */
+    const uint32_t columns = CODES_COLUMNS(c->bits);
+    uint64_t at = ((uint64_t)(row / CODES_ROWS) * c->steps + column / columns) * CODES_STEP_WORDS +
+                  CODES_ROW_WORD(row) + CODES_COLUMN_WORD(column);
+    uint8_t *place = to + c->words + at * sizeof(uint32_t); /* wherever the caller has room */
     uint32_t word;
     memcpy(&word, place, sizeof word);
-    word |= (code & mask) << slot * bits;
+    word |= code << CODES_COLUMN_CODE(column % columns) * c->bits;
     memcpy(place, &word, sizeof word);
-    if (c->bits == 5)
-        to[c->high + at] |= (uint8_t)(code >> 4 << slot);
 }
 
 /* Codebooks one behind the other, as they are decoded, to where each begins at a multiple of
@@ -68,7 +66,7 @@ enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to)
     struct codes_layout c;
     if (!pith_device_codes_layout(w, &c))
         return PITH_ERR_UNSUPPORTED;
-    memset(to, 0, c.low);
+    memset(to, 0, c.words);
     return put_books(w, &c, (float *)(void *)to);
 }
 
@@ -82,7 +80,7 @@ enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to)
     enum pith_status st = pith_nonzeros_new(w, &z);
     if (st)
         return st;
-    memset(to + c.low, 0, c.bytes - c.low);
+    memset(to + c.words, 0, c.bytes - c.words);
     st = pith_device_codes_books(w, to);
     for (uint64_t i = 0; i < w->nnz && !st; i++)
         put_code(&c, to, z.pos[i] / s.cols, z.pos[i] % s.cols, z.index[i] + first_code(w));

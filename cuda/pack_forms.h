@@ -18,16 +18,15 @@ struct columns_layout {
 bool pith_device_columns_layout(const struct weight *w, struct columns_layout *c);
 enum pith_status pith_device_columns_pack(const struct weight *w, uint8_t *to);
 
-/* pack_codes.c: a code of 4, 5 or 8 bits for each element, codebooks of 2^bits values. Where not
- * all elements are stored, code 0 is 0.0. row_words: words of 32 bits of a row; high: the fifth
- * bits, a byte for each word. */
+/* pack_codes.c: a code of 2, 4 or 8 bits for each element, codebooks of 2^bits values. Where not
+ * all elements are stored, code 0 is 0.0. steps: of a row. */
 struct codes_layout {
-    uint64_t low, high, bytes;
-    uint32_t bits, row_words;
+    uint64_t words, bytes;
+    uint32_t bits, steps;
 };
 bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c);
 enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to);
-/* Its codebooks alone: to [c->low]. */
+/* Its codebooks alone: to [c->words]. */
 enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to);
 
 /* pack_half.c: [rows, row] of f16, or bf16 where the weight is stored so: a row has for each tap

@@ -1,42 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* codes.cu - products with a weight that has a code for each element (pack_codes.c): a warp an
- * output for few rows of a, else the tiles of product.cu, which look each code up as they load it.
+/* codes.cu - products with a weight that has a code for each element (pack_codes.c). Few rows of a: a
+ * warp has eight rows of the weight, whose bytes are looked up in a table in shared memory. Many:
+ * the tiles of product.cu, which look each code up as they load it.
  */
 #include "device_map.cuh"
 
-/* A row of the weight begins at word `at`; `book` is the number of its codebook. */
+/* Row r of the weight begins at word `at`; `book` is the number of its codebook. */
 struct code_row {
     uint32_t at, book;
 };
+
+/* Words from row 0 of the weight to `row`. */
+DEVICE uint32_t code_row_at(const struct codes *w, uint32_t row)
+{
+    return row / CODES_ROWS * w->steps * CODES_STEP_WORDS + CODES_ROW_WORD(row);
+}
 
 /* Most weights have one codebook, for which nothing is divided. */
 DEVICE struct code_row code_row_of(const struct codes *w, uint32_t row)
 {
     row += w->first;
-    struct code_row r = {row * w->row_words, row < w->book_rows ? 0u : row / w->book_rows};
+    struct code_row r = {code_row_at(w, row), row < w->book_rows ? 0u : row / w->book_rows};
     return r;
 }
 
-/* Every row has the code of a column in the same word of its own, and the same slot of that. */
+/* Every row has the code of a column in the same word of its own, and from the same bit on. */
 struct code_place {
-    uint32_t word, slot;
+    uint32_t word, bit;
 };
 
 DEVICE struct code_place code_place_of(const struct codes *w, uint32_t column)
 {
-    const uint32_t log2_slots = w->bits == 8u ? 2u : 3u;
-    struct code_place p = {(column / 32u >> log2_slots) * 32u + column % 32u,
-                           column / 32u & ((1u << log2_slots) - 1u)};
+    const uint32_t step = CODES_COLUMNS(w->bits);
+    struct code_place p = {column / step * CODES_STEP_WORDS + CODES_COLUMN_WORD(column),
+                           CODES_COLUMN_CODE(column % step) * w->bits};
     return p;
 }
 
 /* The weight and its codebook are read from global memory. */
 DEVICE float code_value(const struct codes *w, struct code_row row, struct code_place p)
 {
-    const uint32_t at = row.at + p.word, shift = w->bits == 8u ? 8u * p.slot : 4u * p.slot;
-    uint32_t code = w->low[at] >> shift & (w->bits == 8u ? 255u : 15u);
-    if (w->bits == 5u)
-        code |= ((uint32_t)w->high[at] >> p.slot & 1u) << 4;
+    const uint32_t code = w->word[row.at + p.word] >> p.bit & ((1u << w->bits) - 1u);
     return w->book[((size_t)row.book << w->bits) + code];
 }
 
@@ -129,106 +133,255 @@ KERNEL(conv_codes, conv_codes_args)
     put_conv_tile(c, o0, p0, sum);
 }
 
-/* The code in a slot of a word, times four, as an offset into the codebook. */
-DEVICE uint32_t code_offset(uint32_t low, uint32_t high, uint32_t slot, uint32_t bits)
-{
-    const uint32_t at = bits == 8u ? 8u * slot : 4u * slot, mask = bits == 8u ? 1020u : 60u;
-    const uint32_t code = (slot == 0 ? low << 2 : low >> (at - 2u)) & mask;
-    return bits == 5u ? code | (high << 6 >> slot & 64u) : code;
-}
+/* ---- few rows of a ---------------------------------------------------------------------------
+ *
+ * The table has a row of 256 bytes for each byte of codes: its values, once for each lane or, where
+ * shared memory serves so many at once, for 16 or 8 of them, in the first 128 bytes. So lanes read in
+ * banks of their own, and a byte of codes beside a byte that says which copy is the address: one
+ * PRMT. Behind a row's values is room for the sums of one warp.
+ *
+ * A lane has 32 bits of each of eight rows at once, and x of their columns, which is loaded once for
+ * all of them. Warps of a team take the steps of the same rows in turn. A sum is a lane's terms in
+ * order, then its lanes' sums as a tree, then the parts' in order. */
 
-#define CODES_AT_ONCE 2u /* words that a lane loads before it needs the first */
+#define TABLE_ROW 64u   /* floats from a byte of codes to the next */
+#define TABLE_VALUES 32u
 
-/* A row of a weight for a lane: every 32nd word, `words` of them, each with elements 32 columns
- * apart. bits is a constant where this is called, here and below. */
-struct codes_row {
-    const uint32_t *low;
-    const uint8_t *high;
-    uint32_t words;
+struct ALIGNED(16) code_words {
+    uint32_t of[4];
 };
 
-struct codes_lot {
-    uint32_t low[CODES_AT_ONCE], high[CODES_AT_ONCE];
+struct ALIGNED(8) code_pair {
+    float of[2];
 };
 
-/* Words [first, first + CODES_AT_ONCE), 0 where the row has none. */
-DEVICE struct codes_lot load_lot(const struct codes_row *r, uint32_t first, uint32_t bits)
+struct ALIGNED(16) code_quad {
+    float of[4];
+};
+
+/* Of 8 rows for a lane. */
+struct code_lot {
+    struct code_words half[2];
+};
+
+DEVICE struct code_lot load_lot(const uint32_t *word)
 {
-    struct codes_lot l;
-    UNROLLED
-    for (uint32_t i = 0; i < CODES_AT_ONCE; i++) {
-        const bool there = first + i < r->words;
-        l.low[i] = there ? r->low[32u * (first + i)] : 0u;
-        l.high[i] = there && bits == 5u ? r->high[32u * (first + i)] : 0u;
-    }
+    const struct code_lot l = {{*(const struct code_words *)(const void *)word,
+                                *(const struct code_words *)(const void *)(word + 128)}};
     return l;
 }
 
-/* Of word i of a lot; x of `left` columns from the word's first on is there. */
-DEVICE float add_codes(const struct codes_lot *l, uint32_t i, const float *book, const float *x,
-                       uint32_t left, uint32_t bits, bool whole, float sum)
+DEVICE void fill_table(float *table, const struct codes *w, uint32_t threads)
 {
-    UNROLLED
-    for (uint32_t slot = 0; slot < CODES_PER_WORD(bits); slot++) {
-        const float value = whole || 32u * slot < left ? x[32u * slot] : 0.0f;
-        sum = fmaf(number_at(book, code_offset(l->low[i], l->high[i], slot, bits)), value, sum);
+    const uint32_t per = 8u / w->bits, mask = (1u << w->bits) - 1u;
+    for (uint32_t i = THREAD; i < 256u * TABLE_VALUES; i += threads) {
+        const uint32_t byte = i / TABLE_VALUES, value = i % TABLE_VALUES;
+        table[byte * TABLE_ROW + value] = w->book[byte >> w->bits * (value % per) & mask];
     }
-    return sum;
 }
 
-/* The next words are on their way while some are added. */
-DEVICE float codes_sum(const struct gemm_codes_args *arg, const float *book, const float *x,
-                       uint32_t row, uint32_t bits)
+/* The values of byte i of a word. bits is a constant where functions are called with it. */
+DEVICE struct code_quad byte_values(const float *table, uint32_t word, uint32_t i, uint32_t bits)
 {
-    const uint32_t step = 32u * CODES_PER_WORD(bits), lane = THREAD % 32u, k = arg->g.k;
-    const size_t at = (size_t)row * arg->w.row_words + lane;
-    const struct codes_row r = {arg->w.low + at, arg->w.high + at, (k + step - 1) / step};
-    struct codes_lot now = load_lot(&r, 0, bits);
-    uint32_t word = 0;
-    float sum = 0.0f;
-    x += lane;
-    for (; (word + CODES_AT_ONCE) * step <= k; word += CODES_AT_ONCE) {
-        const struct codes_lot next = load_lot(&r, word + CODES_AT_ONCE, bits);
+    const uint32_t copy = THREAD * (32u / bits) % (4u * TABLE_VALUES);
+    const char *at = (const char *)table + pick_bytes(word, copy, 0x5504u + 16u * i);
+    struct code_quad v = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    if (bits == 2u) {
+        v = *(const struct code_quad *)(const void *)at;
+    } else if (bits == 4u) {
+        const struct code_pair pair = *(const struct code_pair *)(const void *)at;
+        v.of[0] = pair.of[0];
+        v.of[1] = pair.of[1];
+    } else {
+        v.of[0] = *(const float *)(const void *)at;
+    }
+    return v;
+}
+
+/* The same without a table. */
+DEVICE struct code_quad byte_numbers(const float *book, uint32_t word, uint32_t i, uint32_t bits)
+{
+    struct code_quad v = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    for (uint32_t k = 0; k < 8u / bits; k++)
+        v.of[k] = book[word >> (8u * i + bits * k) & ((1u << bits) - 1u)];
+    return v;
+}
+
+/* Columns from `from` on, of which `left` are there; whole: four are, and begin at 16 bytes. */
+DEVICE struct floats load_four(const float *from, uint32_t left, bool whole)
+{
+    struct floats x;
+    if (whole)
+        return *(const struct floats *)(const void *)from;
+    UNROLLED
+    for (uint32_t i = 0; i < 4u; i++)
+        x.of[i] = i < left ? from[i] : 0.0f;
+    return x;
+}
+
+/* What a warp has of a product: `many` rows of a (a constant, too) by a group of rows. */
+struct code_sums {
+    float of[CODES_MANY][CODES_ROWS];
+};
+
+struct code_task {
+    const uint32_t *word; /* of the lane, in step 0 */
+    const float *x[CODES_MANY];
+    const float *table;
+    uint32_t book[CODES_ROWS]; /* where each row's codebook begins, where there is no table */
+    uint32_t k, stride; /* stride: from a step to the team's warp's next */
+};
+
+/* Slice s of a step: 128 columns, four a lane. */
+DEVICE void add_code_slice(struct code_sums *sum, const struct code_task *t,
+                           const struct code_lot *l, uint32_t step, uint32_t s, uint32_t bits,
+                           uint32_t many, bool near, bool whole)
+{
+    const uint32_t per = 8u / bits, column = step * CODES_COLUMNS(bits) + 128u * s + THREAD % 32u * 4u;
+    const uint32_t left = column < t->k ? t->k - column : 0u;
+    struct floats x[CODES_MANY];
+    UNROLLED
+    for (uint32_t m = 0; m < many; m++)
+        x[m] = load_four(t->x[m] + column, left, whole);
+    UNROLLED
+    for (uint32_t i = 0; i < 4u * CODES_ROWS / per; i++) {
+        const uint32_t row = i % CODES_ROWS, byte = i / CODES_ROWS;
+        const uint32_t word = l->half[row / 4u].of[row % 4u], at = s * bits / 2u + byte;
+        const struct code_quad v = near ? byte_values(t->table, word, at, bits)
+                                        : byte_numbers(t->table + t->book[row], word, at, bits);
         UNROLLED
-        for (uint32_t i = 0; i < CODES_AT_ONCE; i++)
-            sum = add_codes(&now, i, book, x + (word + i) * step, 0, bits, true, sum);
-        now = next;
+        for (uint32_t k = 0; k < per; k++)
+            UNROLLED
+            for (uint32_t m = 0; m < many; m++)
+                sum->of[m][row] = fmaf(v.of[k], x[m].of[byte * per + k], sum->of[m][row]);
+    }
+}
+
+/* Whole steps from `step` on, below `end`; of one row of a the next words are on their way while some
+ * are added. Returns the first step that is not below. */
+DEVICE uint32_t add_whole(struct code_sums *sum, const struct code_task *t, uint32_t step,
+                          uint32_t end, uint32_t bits, uint32_t many, bool near)
+{
+    struct code_lot next = load_lot(t->word);
+    if (many == 1u && step < end)
+        next = load_lot(t->word + step * CODES_STEP_WORDS);
+    NOT_UNROLLED
+    for (; step < end; step += t->stride) {
+        const struct code_lot now = many == 1u ? next : load_lot(t->word + step * CODES_STEP_WORDS);
+        if (many == 1u && step + t->stride < end)
+            next = load_lot(t->word + (step + t->stride) * CODES_STEP_WORDS);
+        UNROLLED
+        for (uint32_t s = 0; s < 8u / bits; s++)
+            add_code_slice(sum, t, &now, step, s, bits, many, near, true);
+    }
+    return step;
+}
+
+/* Lane l has the sum over lanes of row l / 4. */
+DEVICE float group_sum(float sum[CODES_ROWS])
+{
+    UNROLLED
+    for (uint32_t half = 16u, n = 4u; n > 0u; half /= 2u, n /= 2u) {
+        const bool upper = (THREAD & half) != 0u;
+        UNROLLED
+        for (uint32_t i = 0; i < n; i++) {
+            const float own = upper ? sum[i + n] : sum[i], other = upper ? sum[i] : sum[i + n];
+            sum[i] = own + shuffle_xor_f32(other, half);
+        }
+    }
+    sum[0] += shuffle_xor_f32(sum[0], 2u);
+    return sum[0] + shuffle_xor_f32(sum[0], 1u);
+}
+
+/* A group of rows, number `group` of the weight's. Rows of a behind the last are the last again. */
+DEVICE void add_group(struct code_sums *sum, const struct gemm_codes_args *arg, const float *table,
+                      uint32_t group, uint32_t part, uint32_t bits, uint32_t many, bool near)
+{
+    const struct gemm_args *g = &arg->g;
+    const bool aligned = (uintptr_t)g->a % 16u == 0u && (g->m == 1u || g->a_row % 4u == 0u);
+    const uint32_t steps = arg->w.steps, whole = aligned ? g->k / CODES_COLUMNS(bits) : 0u;
+    struct code_task t;
+    t.word = arg->w.word + (size_t)group * steps * CODES_STEP_WORDS + THREAD % 32u * 4u;
+    t.table = near ? table : arg->w.book;
+    t.k = g->k;
+    UNROLLED
+    for (uint32_t m = 0; m < many; m++) {
+        const uint32_t row = BLOCK_Y * many + m;
+        t.x[m] = g->a + (size_t)(row < g->m ? row : g->m - 1u) * g->a_row;
     }
     UNROLLED
-    for (uint32_t i = 0; i < CODES_AT_ONCE; i++) {
-        const uint32_t begin = (word + i) * step + lane;
-        if (begin < k)
-            sum = add_codes(&now, i, book, x + (word + i) * step, k - begin, bits, false, sum);
+    for (uint32_t i = 0; i < CODES_ROWS; i++) {
+        const uint32_t row = group * CODES_ROWS + i, end = arg->w.first + g->n;
+        t.book[i] = near ? 0u : (row < end ? row : end - 1u) / arg->w.book_rows << bits;
     }
-    return sum;
+    t.stride = 1u << arg->log2_parts;
+    NOT_UNROLLED
+    for (uint32_t step = add_whole(sum, &t, part, whole, bits, many, near); step < steps;
+         step += t.stride) {
+        const struct code_lot lot = load_lot(t.word + step * CODES_STEP_WORDS);
+        NOT_UNROLLED
+        for (uint32_t s = 0; s < 8u / bits; s++)
+            add_code_slice(sum, &t, &lot, step, s, bits, many, near, false);
+    }
 }
 
-DEVICE float codes_sum_of(const struct gemm_codes_args *arg, const float *book, const float *x,
-                          uint32_t row)
+/* Of a team's warps, the first at `sums`; lane l has the group's row l % 8 and row l / 8 of a. */
+DEVICE void put_group(const struct gemm_codes_args *arg, const float *sums, uint32_t group,
+                      uint32_t many)
 {
-    if (arg->w.bits == 4u)
-        return codes_sum(arg, book, x, row, 4u);
-    if (arg->w.bits == 5u)
-        return codes_sum(arg, book, x, row, 5u);
-    return codes_sum(arg, book, x, row, 8u);
+    const uint32_t lane = THREAD % 32u, row = group * CODES_ROWS + lane % CODES_ROWS;
+    const uint32_t m = BLOCK_Y * many + lane / CODES_ROWS;
+    float sum = sums[lane];
+    for (uint32_t i = 1; i < 1u << arg->log2_parts; i++)
+        sum += sums[i * TABLE_ROW + lane];
+    if (lane < CODES_ROWS * many && row >= arg->w.first && row - arg->w.first < arg->g.n &&
+        m < arg->g.m)
+        put_product(&arg->g, 0, m, row - arg->w.first, sum);
 }
 
-KERNEL(gemv_codes, gemm_codes_args)
+/* Teams take groups in turn; those of several warps have one, so that sums are not overwritten. */
+DEVICE void code_product(const struct gemm_codes_args *arg, uint32_t many, bool near)
 {
-    SHARED float book[256];
-    const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
-    const bool there = column < arg->g.n;
-    const uint32_t row = arg->w.first + (there ? column : 0);
-    const float *x = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
-    for (uint32_t i = THREAD; arg->one_book && i < 1u << arg->w.bits; i += LAUNCH_THREADS)
-        book[i] = arg->w.book[i];
+    float *const table = SHARED_OF_LAUNCH;
+    const uint32_t warp = THREAD / 32u, lane = THREAD % 32u, first = arg->w.first / CODES_ROWS;
+    const uint32_t end = (arg->w.first + arg->g.n - 1u) / CODES_ROWS + 1u;
+    const uint32_t part = warp & ((1u << arg->log2_parts) - 1u);
+    if (near)
+        fill_table(table, &arg->w, arg->teams << arg->log2_parts << 5);
     barrier();
-    float sum =
-        arg->one_book
-            ? codes_sum_of(arg, book, x, row)
-            : codes_sum_of(arg, arg->w.book + ((size_t)(row / arg->w.book_rows) << arg->w.bits), x,
-                           row);
-    sum = warp_sum(sum);
-    if (there && lane == 0)
-        put_product(&arg->g, 0, BLOCK_Y, column, sum);
+    for (uint32_t begin = first + BLOCK_X * arg->teams; begin < end; begin += BLOCKS_X * arg->teams) {
+        const uint32_t group = begin + (warp >> arg->log2_parts);
+        float *own = table + warp * TABLE_ROW + TABLE_VALUES;
+        struct code_sums sum = {{{0.0f}}};
+        if (group < end && arg->w.bits == 2u)
+            add_group(&sum, arg, table, group, part, 2u, many, near);
+        else if (group < end && arg->w.bits == 4u)
+            add_group(&sum, arg, table, group, part, 4u, many, near);
+        else if (group < end)
+            add_group(&sum, arg, table, group, part, 8u, many, near);
+        UNROLLED
+        for (uint32_t m = 0; m < many; m++) {
+            const float of_row = group_sum(sum.of[m]);
+            if (lane % 4u == 0u)
+                own[CODES_ROWS * m + lane / 4u] = of_row;
+        }
+        barrier();
+        if (part == 0u && group < end)
+            put_group(arg, own, group, many);
+    }
+}
+
+KERNEL_WIDE(gemv_codes, gemm_codes_args, 32u * CODES_WARPS)
+{
+    code_product(arg, 1u, true);
+}
+
+KERNEL_WIDE(gemv_codes_many, gemm_codes_args, 32u * CODES_WARPS_MANY)
+{
+    code_product(arg, CODES_MANY, true);
+}
+
+KERNEL_WIDE(gemv_codes_far, gemm_codes_args, 32u * CODES_WARPS_FAR)
+{
+    code_product(arg, 1u, false);
 }

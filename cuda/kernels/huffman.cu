@@ -77,19 +77,17 @@ DEVICE uint32_t code_of(const struct symbols_args *arg, uint32_t e)
 
 KERNEL(codes_of_symbols, symbols_args)
 {
-    const uint32_t per_word = CODES_PER_WORD(arg->bits), width = 32u / per_word;
-    const uint32_t mask = (1u << width) - 1u;
     FOR_EACH(i, arg->n)
     {
-        const uint32_t row = i / arg->row_words, word = i % arg->row_words;
-        uint32_t column = word / 32u * 32u * per_word + word % 32u, low = 0, high = 0;
-        for (uint32_t slot = 0; slot < per_word && column < arg->cols; slot++, column += 32u) {
-            const uint32_t code = code_of(arg, row * arg->cols + column);
-            low |= (code & mask) << slot * width;
-            high |= code >> 4 << slot;
+        const uint32_t step = i / CODES_STEP_WORDS % arg->steps, at = i % CODES_STEP_WORDS;
+        const uint32_t row = i / CODES_STEP_WORDS / arg->steps * CODES_ROWS + at / 128u * 4u + at % 4u;
+        const uint32_t first = step * CODES_COLUMNS(arg->bits) + at % 128u / 4u * 4u;
+        uint32_t word = 0;
+        for (uint32_t k = 0; k < 32u / arg->bits && row < arg->rows; k++) {
+            const uint32_t column = first + k / 4u * 128u + k % 4u;
+            if (column < arg->cols)
+                word |= code_of(arg, row * arg->cols + column) << arg->bits * k;
         }
-        arg->low[i] = low;
-        if (arg->bits == 5u)
-            arg->high[i] = (uint8_t)high;
+        arg->word[i] = word;
     }
 }

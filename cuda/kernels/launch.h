@@ -57,6 +57,8 @@
     KERNEL(spmv_columns_far, columns_args)                                                         \
     KERNEL(spmm_columns, columns_args)                                                             \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
+    KERNEL(gemv_codes_many, gemm_codes_args)                                                       \
+    KERNEL(gemv_codes_far, gemm_codes_args)                                                        \
     KERNEL(gemm_codes, gemm_codes_args)                                                            \
     KERNEL(conv_codes, conv_codes_args)                                                            \
     KERNEL(gemv_half, gemm_half_args)                                                              \
@@ -447,21 +449,34 @@ struct columns_args {
     uint32_t centroids, wide, book_rows, first, warps;
 };
 
-/* A weight whose elements are codes of `bits` bits (pack_codes.c). */
-#define CODES_PER_WORD(bits) ((bits) == 8u ? 4u : 8u)
+/* A weight whose elements are codes of 2, 4 or 8 bits (pack_codes.c): where the word of a row and a
+ * column lies within a group of rows and a step of columns, and which of its codes is the column's.
+ */
+#define CODES_ROWS 8u                        /* of a group */
+#define CODES_STEP_WORDS 256u                /* of a group: 32 for each row */
+#define CODES_COLUMNS(bits) (1024u / (bits)) /* of a step */
+#define CODES_ROW_WORD(row) ((row) % 8u / 4u * 128u + (row) % 4u)
+#define CODES_COLUMN_WORD(column) ((column) % 128u / 4u * 4u)
+#define CODES_COLUMN_CODE(column) ((column) / 128u * 4u + (column) % 4u) /* column: of a step */
 struct codes {
     const float *book;
-    const uint32_t *low;
-    const uint8_t *high;
-    uint32_t bits, row_words, book_rows, first;
+    const uint32_t *word;
+    uint32_t bits, steps, book_rows, first;
 };
 
-/* As gemv_f32 with a contiguous, and gemm_f32. b is the weight transposed, or, where terms_first,
- * as it is; gemv_codes takes it transposed. one_book: all rows have the first. */
+/* As gemm_f32. b is the weight transposed, or, where terms_first, as it is. gemv_codes: grid
+ * (blocks, m) with a contiguous, the weight transposed and one codebook; gemv_codes_far has
+ * several, gemv_codes_many CODES_MANY rows of a at once: grid (blocks, m / CODES_MANY). A block has
+ * `teams` teams of 2^log2_parts warps, which share the columns of a group of rows. */
+#define CODES_MANY 4u
+#define CODES_WARPS 16u /* of a block, at most */
+#define CODES_WARPS_MANY 12u
+#define CODES_WARPS_FAR 8u
+#define CODES_TABLE_BYTES 65536u
 struct gemm_codes_args {
     struct gemm_args g;
     struct codes w;
-    uint32_t terms_first, one_book;
+    uint32_t terms_first, teams, log2_parts;
 };
 
 struct conv_codes_args {
@@ -540,9 +555,8 @@ struct huffman_args {
 struct symbols_args {
     const uint8_t *symbol;
     const uint32_t *support, *rank;
-    uint32_t *low;
-    uint8_t *high;
-    uint32_t n, cols, row_words, bits;
+    uint32_t *word;
+    uint32_t n, rows, cols, steps, bits; /* n: words */
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,
@@ -565,6 +579,11 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
         const struct columns_args *c = (const struct columns_args *)arg;
         b.threads = 32u * c->warps;
         b.shared = SPMV_SHARED_BYTES(c->g.k);
+    } else if (kernel == LAUNCH_gemv_codes || kernel == LAUNCH_gemv_codes_many ||
+               kernel == LAUNCH_gemv_codes_far) {
+        const struct gemm_codes_args *c = (const struct gemm_codes_args *)arg;
+        b.threads = c->teams << c->log2_parts << 5;
+        b.shared = CODES_TABLE_BYTES;
     } else if (kernel == LAUNCH_gemm_mma_many || kernel == LAUNCH_conv_mma_many) {
         b.threads = MMA_MANY_THREADS;
     }

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Instructions that inner loops of the sparse products take an entry, counted in the machine code.
+"""Instructions that inner loops of compressed products take an entry, counted in the machine code.
 
-    sass.py NVDISASM LIST CUBIN...    against LIST; names what grew by more than 5 %, or is over 12.3 in spmv_relative
+    sass.py NVDISASM LIST CUBIN...    against LIST; names what grew by more than 5 %, or is over its limit (MOST)
     sass.py NVDISASM - CUBIN...       writes the list
 
 A loop is what a branch backwards goes around. Each entry is one FFMA and reads two numbers, one of the codebook and one of x, so a
 loop with as many reads that has no other loop inside is one over entries; the compiler makes several of a source's one (unrolled,
-and for what is left), and the dearest counts.
+and for what is left), and the dearest counts. Of codes, an entry is an element, and a loop has as many lookups of a width as a step
+of a group has bytes.
 """
 import os
 import re
 import subprocess
 import sys
 
-MOST_RELATIVE = 12.3
+MOST = {'spmv_relative': 12.3, 'gemv_codes.4': 3}
+LOOKUPS = {2: r'LDS\.128', 4: r'LDS\.64', 8: 'LDS(?!\.)'}  # of a byte's values, by the bits of a code
+STEP_BYTES = 32
 
 
 def functions(text):
@@ -62,13 +65,28 @@ def an_entry(lines):
     return worst
 
 
+def an_element(lines, bits):
+    """Of the dearest loop over whole steps, whose loads all have 16 bytes."""
+    worst = None
+    for loop in innermost_loops(lines):
+        loads = count(loop, 'LDG')
+        if count(loop, LOOKUPS[bits]) == STEP_BYTES and loads == count(loop, r'LDG\S*\.128'):
+            worst = max(worst or 0, len(loop) / (count(loop, 'FFMA') + 2 * count(loop, 'FFMA2')))
+    return worst
+
+
 def measured(disassembler, cubin):
     """{(target, kernel): instructions an entry}"""
     target = os.path.basename(cubin).split('.')[0]
     text = subprocess.run([disassembler, '-c', '-ndf', cubin], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True).stdout
-    counts = {(target, k): an_entry(lines) for k, lines in functions(text).items() if k.startswith('spmv_')}
-    if (target, 'spmv_relative') not in counts or None in counts.values():
+    counts = {}
+    for kernel, lines in functions(text).items():
+        if kernel.startswith('spmv_'):
+            counts[target, kernel] = an_entry(lines)
+        if kernel in ('gemv_codes', 'gemv_codes_many'):
+            counts.update({(target, f'{kernel}.{bits}'): an_element(lines, bits) for bits in LOOKUPS})
+    if not counts or None in counts.values():
         sys.exit(f'{cubin}: no loop over entries in some of {sorted(counts)}')
     return counts
 
@@ -95,8 +113,8 @@ def main():
         if limit is None or n > limit * 1.05:
             print(f'{target} {kernel}: {n:.2f} instructions an entry, {limit} were listed')
             bad = True
-        if kernel == 'spmv_relative' and n > MOST_RELATIVE:
-            print(f'{target} {kernel}: {n:.2f} instructions an entry, more than {MOST_RELATIVE:g}')
+        if n > MOST.get(kernel, n):
+            print(f'{target} {kernel}: {n:.2f} instructions an entry, more than {MOST[kernel]:g}')
             bad = True
     return 1 if bad else 0
 

@@ -109,7 +109,7 @@ static void test_same_codes(void **state)
         assert_int_equal(pith_device_codes_pack(&c.k.w, expected.data), PITH_OK);
         for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
             memset(form.data, 0, l.bytes);
-            memset((uint8_t *)form.data + l.low, 0, l.bytes - l.low);
+            memset((uint8_t *)form.data + l.words, 0, l.bytes - l.words);
             assert_int_equal(on_device(&c.k.w, orders[k], form.data), PITH_OK);
             assert_memory_equal(form.data, expected.data, l.bytes);
         }

@@ -87,29 +87,42 @@ static void test_forms(void **state)
         {11, 2100, 0.5, 256, 1, 2, LAUNCH_spmv_relative},
         {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_columns_far},
         {5, 8200, 0.5, 60, 1, 1, LAUNCH_gemv_codes},
-        {50, 400, 0.35, 16, 1, 1, LAUNCH_gemv_codes},
-        {24, 1700, 0.4, 16, 8, 1, LAUNCH_gemv_codes},
+        {50, 400, 0.95, 15, 1, 1, LAUNCH_gemv_codes},
+        {24, 1700, 0.4, 16, 8, 1, LAUNCH_gemv_codes_far},
         {37, 1024, 0.7, 15, 1, 1, LAUNCH_gemv_codes},
         {37, 700, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {19, 257, 0.9, 31, 1, 2, LAUNCH_gemv_codes},
-        {19, 300, 0, 32, 19, 1, LAUNCH_gemv_codes},
+        {19, 300, 0, 32, 19, 1, LAUNCH_gemv_codes_far},
         {19, 3310, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {7, 2900, 0.95, 30, 1, 1, LAUNCH_gemv_codes},
         {9, 1270, 0, 256, 1, 2, LAUNCH_gemv_codes},
-        {18, 400, 0, 256, 2, 2, LAUNCH_gemv_codes},
-        {18, 400, 0.95, 254, 6, 1, LAUNCH_gemv_codes},
+        {18, 400, 0, 256, 2, 2, LAUNCH_gemv_codes_far},
+        {18, 400, 0.95, 254, 6, 1, LAUNCH_gemv_codes_far},
+        {37, 1540, 0, 4, 1, 1, LAUNCH_gemv_codes},
+        {41, 513, 0.9, 3, 1, 2, LAUNCH_gemv_codes},
+        {23, 2050, 0, 3, 23, 1, LAUNCH_gemv_codes_far},
+        /* more groups of rows than teams, which take turns; teams of several warps */
+        {300, 1030, 0, 16, 1, 1, LAUNCH_gemv_codes},
+        {300, 260, 0, 16, 10, 2, LAUNCH_gemv_codes_far},
+        {300, 519, 0, 16, 1, 5, LAUNCH_gemv_codes_many},
+        {70, 4100, 0, 100, 1, 1, LAUNCH_gemv_codes},
+        /* several rows of x at once, and fewer than that left over */
+        {37, 700, 0, 16, 1, 4, LAUNCH_gemv_codes_many},
+        {21, 1028, 0.7, 15, 1, 9, LAUNCH_gemv_codes_many},
+        {33, 517, 0, 4, 1, 3, LAUNCH_gemv_codes_many},
+        {70, 300, 0, 256, 1, 7, LAUNCH_gemv_codes_many},
         /* many rows of x */
         {37, 700, 0.09, 16, 1, 10, LAUNCH_spmm_columns},
         {37, 300, 0.05, 200, 1, 17, LAUNCH_spmm_columns},
         {12, 300, 0.02, 16, 3, 33, LAUNCH_spmm_columns},
         {17, 300, 0.1, 256, 1, 64, LAUNCH_spmm_columns},
         {37, 300, 0.99, 256, 1, 70, LAUNCH_spmm_columns}, /* one centroid too many for codes */
-        {70, 100, 0.5, 16, 1, 64, LAUNCH_gemm_codes},
+        {70, 100, 0.5, 16, 2, 64, LAUNCH_gemm_codes},
         {70, 37, 0, 256, 70, 65, LAUNCH_gemm_codes},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
-        processors = of[i].kernel == LAUNCH_spmv_columns ? 1 : 0; /* so that rows take turns */
+        processors = of[i].kernel == LAUNCH_spmv_columns || of[i].rows == 300; /* rows take turns */
         check_product(&want, of[i].m, of[i].kernel);
     }
     processors = 0;
@@ -130,7 +143,7 @@ static void test_patterns(void **state)
         want.n_centroids = 16;
         check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_relative);
         want.n_groups = 37;
-        check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_columns_far);
+        check_product(&want, 1, full ? LAUNCH_gemv_codes_far : LAUNCH_spmv_columns_far);
         check_product(&want, 20, full ? LAUNCH_gemm_codes : LAUNCH_spmm_columns);
     }
 }
@@ -185,10 +198,12 @@ static void test_later_rows(void **state)
         {36, 12032, 0.001, 16, 1, 1, LAUNCH_spmv_columns},
         {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_columns_far},
         {36, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
-        {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes},
+        {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes_far},
+        {36, 1701, 0, 16, 1, 1, LAUNCH_gemv_codes},
+        {60, 700, 0, 4, 1, 6, LAUNCH_gemv_codes_many},
         {36, 700, 0.09, 16, 6, 10, LAUNCH_spmm_columns},
         {72, 100, 0, 16, 6, 64, LAUNCH_gemm_codes},
-        {72, 333, 0, 200, 1, 33, LAUNCH_gemm_codes}, /* its sums are shared */
+        {72, 333, 0, 200, 2, 33, LAUNCH_gemm_codes}, /* its sums are shared */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         check_from_7th(&of[i]);
@@ -201,7 +216,7 @@ static void test_conv(void **state)
     (void)state;
     static const struct product_case of[] = {
         {40, 45, 0, 16, 1, 1, LAUNCH_conv_codes},   {70, 117, 0.4, 200, 1, 1, LAUNCH_conv_codes},
-        {36, 63, 0.3, 31, 4, 2, LAUNCH_conv_codes}, {34, 72, 0, 9, 2, 2, LAUNCH_conv_codes},
+        {72, 63, 0.3, 31, 4, 2, LAUNCH_conv_codes}, {34, 72, 0, 9, 2, 2, LAUNCH_conv_codes},
         {40, 45, 0.5, 256, 1, 1, LAUNCH_conv_f32},  {40, 9, 0, 256, 1, 1, LAUNCH_conv_f32},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -227,7 +242,7 @@ static void test_shared_products(void **state)
 {
     (void)state;
     static const struct product_case of[] = {
-        {70, 333, 0, 16, 1, 20, LAUNCH_gemm_codes},
+        {70, 333, 0, 16, 2, 20, LAUNCH_gemm_codes},
         {65, 162, 0.5, 200, 13, 130, LAUNCH_gemm_codes},
         {33, 1030, 0, 32, 33, 33, LAUNCH_gemm_codes},
         {300, 9, 0, 200, 1, 65, LAUNCH_gemm_codes},
@@ -299,7 +314,7 @@ static void test_recurrent(void **state)
     static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_spmm_columns},
                                              {60, 20, 0.1, 16, 3, 20, LAUNCH_spmm_columns},
                                              {60, 20, 0, 16, 3, 70, LAUNCH_gemm_codes},
-                                             {240, 80, 0, 30, 240, 1, LAUNCH_gemv_codes}};
+                                             {240, 80, 0, 16, 240, 1, LAUNCH_gemv_codes_far}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
         struct weight_case k = case_new(&want, &seed);
