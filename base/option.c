@@ -205,12 +205,10 @@ static enum pith_status read_word(const struct pith_option *o, const char *text,
 static enum pith_status read_share(const struct pith_option *o, const char *text, double *share,
                                    struct pith_error *err)
 {
-    bool only_percent = o->kind == PITH_OPTION_PERCENT;
-    char number[64];
-    size_t n = strlen(text);
-    bool percent = n > 1 && n < sizeof number && text[n - 1] == '%';
-    snprintf(number, sizeof number, "%.*s", (int)(percent ? n - 1 : n), text);
-    if (!pith_parse_number(number, share))
+    const bool only_percent = o->kind == PITH_OPTION_PERCENT;
+    const char *rest = text;
+    const bool number = pith_take_decimal(&rest, share), percent = strcmp(rest, "%") == 0;
+    if (!number || !(percent || *rest == 0))
         return bad(err, text,
                    only_percent ? "not a percentage such as 0.5%"
                                 : "not a share such as 0.9 or 90%");

@@ -517,7 +517,7 @@ enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers,
 
 const uint32_t *pith_data_picked(const struct pith_data *data, uint64_t *n)
 {
-    if (!data)
+    if (!data || !n)
         return NULL;
     *n = data->n_picked;
     return data->picked;

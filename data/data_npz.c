@@ -304,7 +304,7 @@ static bool is_file(const char *path)
 uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
                                char *list, size_t list_bytes)
 {
-    if (!path || !list)
+    if (!path || !names || !has || !list)
         return 0;
     struct file_source f = {.fd = -1};
     struct zip_member *members = NULL;

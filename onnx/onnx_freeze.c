@@ -2,28 +2,12 @@
 /* onnx_freeze.c - the elements of an input that --set-input makes constant: one number for all of
  * them, a comma-separated list in row-major order, or @file.npy. */
 #include "onnx/graph/onnx.h"
-#include "base/half_float.h"
+#include "data/number_convert.h"
 #include "pith_data.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-
-/* v as element i of type; false when it does not fit. */
-static bool put_integer(int64_t v, enum pith_type type, void *dst, uint64_t i)
-{
-    uint32_t bytes = pith_type_bytes(type);
-    int64_t top = INT64_MAX >> (64 - 8 * bytes);
-    bool is_unsigned = type == PITH_U8 || type == PITH_U16;
-    int64_t max = type == PITH_BOOL ? 1 : is_unsigned ? 2 * top + 1 : top;
-    int64_t min = is_unsigned || type == PITH_BOOL ? 0 : -top - 1;
-    if (v < min || v > max)
-        return false;
-    uint8_t le[8];
-    store_le64(le, (uint64_t)v);
-    memcpy((uint8_t *)dst + i * bytes, le, bytes);
-    return true;
-}
 
 static bool parse_number(const char **text, enum pith_type type, void *dst, uint64_t i)
 {
@@ -35,7 +19,8 @@ static bool parse_number(const char **text, enum pith_type type, void *dst, uint
         ok = isfinite(f);
         memcpy((uint8_t *)dst + i * sizeof f, &f, sizeof f);
     } else {
-        ok = put_integer(strtoll(*text, &end, 10), type, dst, i) && errno == 0;
+        const struct number v = {.whole = true, .i = strtoll(*text, &end, 10)};
+        ok = pith_number_store(v, type, (uint8_t *)dst + i * pith_type_bytes(type)) && errno == 0;
     }
     ok = ok && end != *text && (*end == 0 || (*end == ',' && end[1] != 0));
     *text = *end == ',' ? end + 1 : end;
@@ -96,63 +81,15 @@ static enum pith_status freeze_text(struct onnx_import *im, struct onnx_value *v
     return PITH_OK;
 }
 
-/* Element i of a file's array as a double (floats) or an integer. */
-static double array_float(const struct pith_array *a, uint64_t i)
-{
-    switch (a->type) {
-    case PITH_F16:
-        return (double)half_to_f32(((const uint16_t *)a->data)[i]);
-    case PITH_F32:
-        return (double)((const float *)a->data)[i];
-    default:
-        return ((const double *)a->data)[i];
-    }
-}
-
-static int64_t array_integer(const struct pith_array *a, uint64_t i)
-{
-    switch (a->type) {
-    case PITH_I8:
-        return ((const int8_t *)a->data)[i];
-    case PITH_I16:
-        return ((const int16_t *)a->data)[i];
-    case PITH_U16:
-        return ((const uint16_t *)a->data)[i];
-    case PITH_I32:
-        return ((const int32_t *)a->data)[i];
-    case PITH_I64:
-        return ((const int64_t *)a->data)[i];
-    default:
-        return ((const uint8_t *)a->data)[i]; /* U8, BOOL */
-    }
-}
-
-static bool put_element(const struct pith_array *a, uint64_t i, enum pith_type type, void *dst)
-{
-    bool is_float = a->type == PITH_F16 || a->type == PITH_F32 || a->type == PITH_F64;
-    if (type == PITH_F32) {
-        float f = is_float ? (float)array_float(a, i) : (float)array_integer(a, i);
-        memcpy((uint8_t *)dst + i * sizeof f, &f, sizeof f);
-        return true;
-    }
-    return !is_float && put_integer(array_integer(a, i), type, dst, i);
-}
-
 static enum pith_status freeze_array(struct onnx_import *im, struct onnx_value *v,
                                      const struct pith_array *a, const char *path)
 {
     enum pith_status status = settle_shape(im, v, a->rank, a->dim, a->count);
     if (status || v->empty)
         return status;
-    uint64_t count = shape_elems(&v->shape);
-    if (a->count != count)
+    if (a->count != shape_elems(&v->shape))
         return fail_count(im, v, a->count);
-    for (uint64_t i = 0; i < count; i++)
-        if (!put_element(a, i, v->type, v->data))
-            return pith_onnx_fail(im, PITH_ERR_ARGUMENT,
-                                  "value %llu of '%.100s' does not fit the type of input '%.100s'",
-                                  (unsigned long long)i, path, v->name);
-    return PITH_OK;
+    return pith_array_convert(a, v->type, v->data, path, im->err);
 }
 
 static enum pith_status freeze_file(struct onnx_import *im, struct onnx_value *v, const char *path)

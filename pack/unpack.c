@@ -462,7 +462,7 @@ static enum pith_status read_names(struct unpacking *u)
     for (uint32_t i = 0; i < m->n_values + m->n_nodes; i++) {
         size_t n = r.p ? (size_t)rd_varint(&r, MAX_NAME_BYTES) : 0;
         char *name = n > 0 ? copy_text(m, rd_bytes(&r, n), n) : none;
-        if (!name)
+        if (!none || !name)
             return no_memory(u);
         if (i < m->n_values)
             m->values[i].name = name;

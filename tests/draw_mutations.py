@@ -14,19 +14,20 @@ ROOMS = ["base", "calibrate", "compress", "data", "huffman", "layers", "load", "
          "runtime/products", "runtime/validate", "train"]
 NULLS = "build/null_arguments"  # the calls of tests/build/null_arguments.sh as a program, for every room
 # Tests of a room, beside those of the list for the file: where its module has others, those that take it up.
+WHOLE = ["onnx/test_every_output", "onnx/test_node_values"]  # whole networks, in a second
 CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*", "load/test_read_faults"]
 NEAREST = {
     "runtime/validate": ["runtime/test_gate", "runtime/test_container", "runtime/test_validate", "runtime/test_region",
                      "runtime/test_stats_read", "runtime/test_loop", *CODED],
     "runtime/decode": [*CODED, "runtime/test_shared_weight", "runtime/test_op_compressed", "runtime/test_container"],
-    "runtime/plan": ["runtime/test_plan*", "runtime/test_alias", "runtime/test_fuse", "runtime/test_place",
+    "runtime/plan": ["runtime/test_plan*", *WHOLE, "runtime/test_alias", "runtime/test_fuse", "runtime/test_place",
                      "runtime/test_pair", "runtime/test_segment", "runtime/test_shared_weight", "runtime/test_coded_table",
                      "runtime/test_loop*", "runtime/test_op_by_hand", "runtime/test_op_quantized", "runtime/test_byte_table",
                      "runtime/test_integer_network", "runtime/test_run_form", "pack/test_refusals"],
-    "runtime/host": ["host/*"],
-    "runtime/op_interface": ["runtime/test_op_*", "runtime/test_plan*"],
-    "runtime/ops": ["runtime/test_op_*", "runtime/test_loop*"],
-    "runtime/products": ["runtime/test_op_*", "runtime/test_integer*", "runtime/test_run_form", "runtime/test_kernels*",
+    "runtime/host": ["host/*", "pack/test_generator", "pack/test_sizes_of_plans", "onnx/test_onnx_open"],
+    "runtime/op_interface": [*WHOLE, "runtime/test_op_*", "runtime/test_plan*"],
+    "runtime/ops": [*WHOLE, "runtime/test_op_*", "runtime/test_loop*"],
+    "runtime/products": [*WHOLE, "runtime/test_op_*", "runtime/test_integer*", "runtime/test_run_form", "runtime/test_kernels*",
                          "runtime/test_byte_table", "runtime/test_coded_table"],
     "layers": ["layers/*", "rd/*", "compress/test_sweep_alloc_failure"],
     "rd": ["rd/*", "compress/test_sweep_alloc_failure"],

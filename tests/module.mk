@@ -10,8 +10,8 @@ TEST_ENV = HEADERS="$(HEADERS)" PITH_LIBS="$(sort $(call link_libs,cli))" PITH=$
 # Functions that a test replaces.
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
-TEST_LDFLAGS_read_faults = $(TEST_LDFLAGS_alloc_failure)
-TEST_LDFLAGS_pack_faults = $(TEST_LDFLAGS_alloc_failure)
+TEST_LDFLAGS_read_faults = $(TEST_LDFLAGS_alloc_failure) $(call wrap,pith_model_alloc)
+TEST_LDFLAGS_pack_faults = $(TEST_LDFLAGS_read_faults)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_layer_round = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_weight_sweep = $(TEST_LDFLAGS_alloc_failure)
@@ -42,9 +42,10 @@ TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 TEST_LDFLAGS_integer_winograd = $(TEST_LDFLAGS_integer_network)
 TEST_LDFLAGS_byte_table = $(TEST_LDFLAGS_integer_network)
 
-# The walk over ONNX files is tested alone; its header reads the generated one.
-$(O)/tests/onnx/test_wire_bounds.o: FILE_CFLAGS := $(CFLAGS_onnx)
-$(O)/tests/onnx/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
+# Tests of the walk over ONNX files, of formulas and of node cases read the generated header.
+ONNX_INSIDE := $(patsubst %,$(O)/tests/onnx/test_%.o,wire_bounds node_values)
+$(ONNX_INSIDE): FILE_CFLAGS := $(CFLAGS_onnx)
+$(ONNX_INSIDE): | $(O)/gen/onnx.pb-c.h
 
 # libcuda.so.1 on an emulator of the kernels (tests/cuda/fake_cuda.c), for programs that look for it in LD_LIBRARY_PATH. Kernels are
 # compiled as C; what they leave out of bounds does not concern the compiler.

@@ -163,7 +163,7 @@ static bool can_move(const struct graph *g, uint32_t region, struct value_plan *
 {
     uint64_t unused;
     uint32_t r = pith_plan_root(vp, v, &unused);
-    return vp[r].kind == VALUE_TEMP && !vp[r].is_output && vp[r].bytes == vp[v].bytes &&
+    return vp[r].kind == VALUE_TEMP && vp[r].bytes == vp[v].bytes &&
            g->nodes[pith_graph_producer(g, r)].region == region;
 }
 
@@ -376,7 +376,7 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
     /* The last reader of the input's whole tree must be this node, else a later step would read
      * what was written over. */
     if (in_root == out_root || vp[in_root].kind == VALUE_CONST || vp[in_root].last > time ||
-        vp[in_root].is_output || !others_apart(node, vp))
+        !others_apart(node, vp))
         return;
     /* The caller writes inputs while he reads outputs, so those two never share. */
     bool may_meet = vp[in_root].kind != VALUE_INPUT || !vp[out_root].is_output;

@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"
 #include "base/escape_text.h"
+#include "base/json_text.h"
 
 static void expect(const char *text, const char *wanted)
 {
@@ -50,6 +52,48 @@ static void test_cut(void **state)
     }
 }
 
+static void test_json(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *json;
+    } cases[] = {
+        {"", 0, "\"\""},
+        {"a b", 3, "\"a b\""},
+        {"a b", 2, "\"a \""},
+        {"say \"a\\b\"", 9, "\"say \\\"a\\\\b\\\"\""},
+        {"\x01\n\x1f\x20\x7e\x7f", 6, "\"\\u0001\\u000a\\u001f ~\\u007f\""},
+        {"\0", 1, "\"\\ufffd\""},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"\xe9t\xc3\xa9", 4, "\"\\ufffdt\xc3\xa9\""},      /* Latin-1 */
+        {"\xe2\x82\xac", 2, "\"\\ufffd\\ufffd\""},         /* cut short */
+        {"\xc0\x80\xed\xa0\x80", 2, "\"\\ufffd\\ufffd\""}, /* too long a form */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct byte_out out = {0};
+        char *text = malloc(cases[i].n + 1); /* what stands behind it is not read */
+        assert_non_null(text);
+        memcpy(text, cases[i].text, cases[i].n);
+        char *exact = realloc(text, cases[i].n ? cases[i].n : 1);
+        pith_json_quote(&out, exact, cases[i].n);
+        pith_out_u8(&out, 0);
+        assert_string_equal(out.data, cases[i].json);
+        pith_out_clear(&out);
+        free(exact);
+    }
+    for (int n = 1022; n <= 1025; n++) { /* printf takes 1023 bytes */
+        struct byte_out out = {0};
+        pith_json_format(&out, "%s%0*d", "", n, 7);
+        assert_int_equal(out.failed, n > 1023);
+        assert_int_equal(out.bytes, n > 1023 ? 0 : n);
+        if (!out.failed)
+            assert_int_equal(out.data[n - 1], '7');
+        pith_out_clear(&out);
+    }
+}
+
 static void test_errors_are_one_line(void **state)
 {
     (void)state;
@@ -63,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_escapes),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_json),
         cmocka_unit_test(test_errors_are_one_line),
     };
     return cmocka_run_group_tests_name("escape_text", tests, NULL, NULL);

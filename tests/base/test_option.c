@@ -42,13 +42,20 @@ static const struct pith_option rows[] = {
 };
 static const struct pith_option_set set = {rows, sizeof rows / sizeof *rows};
 
+/* Of another struct, in a table of two. */
+static const struct pith_option turns[] = {
+    {.key = "turn", .kind = PITH_OPTION_SWITCH, .words = moods, .normal = SAD},
+    {.key = "count", .kind = PITH_OPTION_UINT, .max = 1}};
+static const struct pith_option_set more = {turns, 2};
+
 /* The options lie behind something else, as in a stage. */
 struct stage {
     int before;
     struct opts opts;
 };
 static const struct pith_option_table table = {"test",
-                                               {{&set, offsetof(struct stage, opts)}, {NULL, 0}}};
+                                               {{&set, offsetof(struct stage, opts)}, {NULL, 0}}},
+                                      both = {"both", {{&set, 8}, {&more, 1000}}};
 
 static enum pith_status read(struct stage *s, const char *key, const char *text,
                              struct pith_error *err)
@@ -71,6 +78,9 @@ static void test_defaults(void **state)
         assert_false(pith_option_given(&rows[i], (char *)&o + rows[i].at));
 }
 
+#define SIXTY "000000000000000000000000000000000000000000000000000000000000"
+#define FORTY "0000000000000000000000000000000000000000"
+
 static void test_values(void **state)
 {
     (void)state;
@@ -86,9 +96,19 @@ static void test_values(void **state)
         {"count", "9", "count 9", NULL},
         {"count", "0", "count 0", NULL}, /* the default is outside of the range */
         {"count", "1", NULL, "1: out of range 2..9"},
+        {"count", "2", "count 2", NULL},
+        {"count", "10", NULL, "10: out of range 2..9"},
+        {"count", SIXTY SIXTY "x", NULL, "'" SIXTY FORTY "': not a whole number"},
+        {"count", SIXTY SIXTY "1", NULL, SIXTY FORTY ": out of range 2..9"},
         {"count", "3.5", NULL, "'3.5': not a whole number"},
-        {"seed", "18446744073709551616", NULL, "not a whole number"},
+        {"seed", "18446744073709551616", NULL, "'18446744073709551616': not a whole number"},
         {"seed", "77", "seed 77", NULL},
+        {"seed", "9000000000000000000", "seed 9000000000000000000", NULL},
+        {"flag", "true", "flag yes", NULL},
+        {"choice", "best", "choice yes", NULL},
+        {"real", "0.5", "real 0.5", NULL},
+        {"real", "0.1", "real 0.100000001", NULL}, /* the default */
+        {"real", "0.4", NULL, "0.4: out of range 0.5..2"},
         {"real", "2", "real 2", NULL},
         {"real", "2.01", NULL, "2.01: out of range 0.5..2"},
         {"real", "x", NULL, "'x': not a number"},
@@ -98,19 +118,30 @@ static void test_values(void **state)
         {"share", "91%", NULL, "91%: out of range 0..0.9"},
         {"percent", "50%", "percent 0.5", NULL},
         {"percent", "0.5", NULL, "0.5 is ambiguous: write 0.5% or 50%"},
+        {"percent", "%", NULL, "'%': not a percentage such as 0.5%"},
+        {"percent", "100%", "percent 1", NULL},
+        {"percent", "101%", NULL, "101%: out of range 0..1"},
+        {"percent", "-1%", NULL, "'-1%': not a percentage such as 0.5%"},
+        {"share", "x", NULL, "'x': not a share such as 0.9 or 90%"},
+        {"share", "0", "share 0", NULL},
+        {"share", SIXTY "90%", "share 0.90000000000000002", NULL},
+        {"share", SIXTY "0090%", "share 0.90000000000000002", NULL},
+        {"share", SIXTY "000.5x", NULL, "'" SIXTY "000.5x': not a share such as 0.9 or 90%"},
         {"size", "1.5K", "size 1500", NULL},
         {"size", "64KiB", "size 65536", NULL},
         {"size", "2M", "size 2000000", NULL},
-        {"size", "2T", NULL, "'2T': not a number of bytes such as 500K"},
+        {"size", "2T", NULL, "'2T': not a number of bytes such as 500K or 64KiB"},
         {"size", "2G", NULL, "2G: out of range 0..1e+09"},
-        {"size", "-1", NULL, "'-1': not a number of bytes"},
+        {"size", "-1", NULL, "'-1': not a number of bytes such as 500K or 64KiB"},
         {"time", "1.5h", "time 5400", NULL},
         {"time", "30m", "time 1800", NULL},
         {"time", "9s", "time 9", NULL},
         {"time", "9", "time 9", NULL},
-        {"time", "K", NULL, "'K': not a time such as 2ms, 90s"},
+        {"time", "K", NULL, "'K': not a time such as 2ms, 90s, 30m or 1.5h"},
         {"mood", "glad", "mood glad", NULL},
         {"mood", "so", NULL, "'so': give glad or sad"},
+        {"mood", SIXTY SIXTY, NULL, "'" SIXTY "': give glad or sad"},
+        {"mood", "sad", "mood sad", NULL},
         {"text", "a=b", "text a=b", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -129,10 +160,15 @@ static void test_values(void **state)
             assert_string_equal(line, cases[i].line);
         else
             assert_int_equal(st, PITH_ERR_ARGUMENT);
-        if (cases[i].says && !strstr(err.text, cases[i].says))
+        if (strcmp(err.text, cases[i].says ? cases[i].says : "") != 0)
             fail_msg("%s=%s: '%s'", cases[i].key, cases[i].text, err.text);
         if (st)
             assert_memory_equal(&s, &before, sizeof s);
+        /* another value than the default is given, and a copy of it is the same */
+        if (pith_option_given(o, (char *)&s + at) != (memcmp(&s, &before, sizeof s) != 0))
+            fail_msg("%s=%s: given", cases[i].key, cases[i].text);
+        pith_option_copy(o, (char *)&s + at, (char *)&before + at);
+        assert_memory_equal(&s, &before, sizeof s);
     }
 }
 
@@ -173,12 +209,39 @@ static void test_rows(void **state)
     assert_null(pith_option_find(&table, "coun", 4, NULL));
     assert_null(pith_option_find(&table, "counts", 6, NULL));
     assert_ptr_equal(pith_option_find(&table, "counts", 5, NULL), &rows[2]);
+    /* behind the rows of one struct those of the next */
+    assert_ptr_equal(pith_option_row(&both, set.n - 1, &at), &rows[set.n - 1]);
+    assert_ptr_equal(pith_option_row(&both, set.n, &at), &turns[0]);
+    assert_int_equal(at, 1000);
+    assert_ptr_equal(pith_option_row(&both, set.n + 1, NULL), &turns[1]);
+    assert_null(pith_option_row(&both, set.n + 2, &at));
+    assert_ptr_equal(pith_option_find(&both, "turn", 4, &at), &turns[0]);
+    assert_ptr_equal(pith_option_find(&both, "count", 5, &at), &rows[2]); /* the first of a key */
+    assert_int_equal(at, 8 + offsetof(struct opts, count));
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    const bool yes = true, no = false;
+    const int glad = GLAD, neither = 4;
+    char line[PITH_OPTION_LINE_BYTES];
+    assert_string_equal(pith_option_word(&rows[1], &yes), "best");
+    assert_string_equal(pith_option_word(&rows[1], &no), "last");
+    assert_string_equal(pith_option_word(&turns[0], &glad), "glad");
+    assert_null(pith_option_word(&turns[0], &neither));
+    assert_null(pith_option_word(&rows[2], &neither)); /* of numbers: none */
+    pith_option_line(&turns[0], &glad, line);
+    assert_string_equal(line, "turn glad");
+    const char *const none = NULL;
+    pith_option_line(&rows[set.n - 1], &none, line);
+    assert_string_equal(line, "text none");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults),
-                                       cmocka_unit_test(test_values), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_many_words)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_words), cmocka_unit_test(test_many_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ def main():
             status = result == "enum pith_status"
             optional = ANY_MAY_BE_NULL | set(MAY_BE_NULL.get(name, ()))
             cases = [("NULL for all", pointers, "sized")]
-            cases += [(f"NULL for {p}", [p], "sized") for p in pointers if status and p not in optional]
+            cases += [(f"NULL for {p}", [p], "sized") for p in pointers if p not in optional]
             if status and any("sized(" in value(p, "sized") for p in parameters):
                 cases += [("options of no size", [], "unsized"), ("options never initialised", [], "filled")]
             for case, nulls, options in cases if pointers else []:

@@ -66,6 +66,19 @@ void *__wrap_aligned_alloc(size_t align, size_t n)
     return refuse() ? NULL : __real_aligned_alloc(align, n);
 }
 
+#ifdef FAILING_MODEL /* what is taken of a model's memory fails, too (-Wl,--wrap=pith_model_alloc) \
+                      */
+#include "pith_model.h"
+
+void *__real_pith_model_alloc(struct pith_model *m, uint64_t count, size_t each);
+void *__wrap_pith_model_alloc(struct pith_model *m, uint64_t count, size_t each);
+
+void *__wrap_pith_model_alloc(struct pith_model *m, uint64_t count, size_t each)
+{
+    return refuse() ? NULL : __real_pith_model_alloc(m, count, each);
+}
+#endif
+
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /* One call: sets up, arms the heap for the call alone, releases what it gave. */

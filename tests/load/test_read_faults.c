@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <unistd.h>
+#define FAILING_MODEL
 #include "compress/failing_heap.h"
 #include "base/file_write.h"
 #include "pith_load.h"

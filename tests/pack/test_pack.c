@@ -11,6 +11,7 @@
 #include "pack/graph_open.h"
 #include "pack/pack.h"
 #include "pith_pack.h"
+#include "runtime/made_file.h"
 #include "sample_models.h"
 #include "pack/unpack.h"
 
@@ -71,7 +72,7 @@ static void lenet_round_trip(void **state)
     pith_model_free(m);
 }
 
-static void *read_graph(const struct pith_buffer *file, struct graph *g)
+static void *graph_of_file(const struct pith_buffer *file, struct graph *g)
 {
     uint64_t need;
     struct tview *shapes;
@@ -86,7 +87,7 @@ static void *read_graph(const struct pith_buffer *file, struct graph *g)
 static uint32_t source_of(const struct pith_buffer *file, uint32_t i)
 {
     struct graph g;
-    void *mem = read_graph(file, &g);
+    void *mem = graph_of_file(file, &g);
     assert_true(i < g.n_weights);
     uint32_t back = g.weights[i].source_back;
     free(mem);
@@ -98,7 +99,7 @@ static size_t stream_bytes(const struct pith_buffer *file)
 {
     struct graph g;
     struct stream tables = {NULL, 0};
-    void *mem = read_graph(file, &g);
+    void *mem = graph_of_file(file, &g);
     pith_chunk_find(file->data, file->bytes, TAG_TABLES, &tables);
     size_t n = tables.n_bytes;
     for (uint32_t i = 0; i < g.n_weights; i++)
@@ -601,6 +602,33 @@ static void every_byte_is_accounted_for(void **state)
     }
 }
 
+/* A chunk that this version does not know is of no other section. */
+static void unknown_chunks_are_accounted_for(void **state)
+{
+    (void)state;
+    static struct made f;
+    struct pith_model *m = sample_random_model(5);
+    struct pith_buffer file = pack(m, false, true);
+    struct pith_byte_account *a = NULL;
+    struct piece pieces[16];
+    char tags[16][5] = {{0}};
+    const uint32_t n = load_le32(file.data + FULL_COUNT_AT);
+    assert_true(n < 16);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *e = file.data + FULL_TABLE_AT + i * FULL_ENTRY_BYTES;
+        memcpy(tags[i], e, 4);
+        pieces[i] = (struct piece){tags[i], file.data + load_le64(e + 8), load_le64(e + 16)};
+    }
+    pieces[n] = (struct piece){"zzzz", "other", 5};
+    seal_full(&f, pieces, n + 1);
+    assert_int_equal(pith_byte_account_new(f.data, f.bytes, &a, NULL), PITH_OK);
+    assert_int_equal(a->section[PITH_SECTION_OTHER], 5);
+    assert_int_equal(a->total, f.bytes);
+    pith_byte_account_free(a);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
 static void only_checked_models_are_packed(void **state)
 {
     (void)state;
@@ -718,6 +746,7 @@ int main(void)
         cmocka_unit_test(slices_take_a_256th),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
+        cmocka_unit_test(unknown_chunks_are_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),
         cmocka_unit_test(integers_take_the_bits_they_need),
         cmocka_unit_test(bombs_are_refused),

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pack_faults.c - a model whose weights are coded by classes is packed while each allocation
- * fails once. (Small files: tests/load/test_read_faults.c.) */
+/* test_pack_faults.c - a model whose weights are coded by classes is packed, and small models with
+ * all that a file keeps are read, while each allocation fails once. (Other small files, here and
+ * there: tests/load/test_read_faults.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#define FAILING_MODEL
 #include "compress/failing_heap.h"
+#include "pith_load.h"
 #include "pith_pack.h"
 #include "sample_models.h"
 
@@ -35,8 +38,35 @@ static void classes(void **state)
     pith_model_free(m);
 }
 
+static struct pith_buffer file;
+
+static enum pith_status read_back(struct pith_error *err)
+{
+    enum pith_status st;
+    struct pith_model *back = NULL;
+    FAILING(pith_model_read(file.data, file.bytes, "net", NULL, NULL, &back, err));
+    assert_int_equal(back == NULL, st != PITH_OK);
+    pith_model_free(back);
+    return st;
+}
+
+static void each_allocation_of_a_read(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 8; seed++) {
+        const struct pith_pack_opts opts = {
+            .size_bytes = sizeof opts, .compact = seed % 2, .full = seed % 2 == 0};
+        m = sample_random_model(seed);
+        assert_int_equal(pith_model_pack(m, &opts, &file, NULL), PITH_OK);
+        fail_all(read_back, false);
+        pith_buffer_free(&file);
+        pith_model_free(m);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
+                                       cmocka_unit_test(each_allocation_of_a_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

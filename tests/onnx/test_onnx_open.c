@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* test_onnx_open.c - one file with open sizes gives, at every choice of sizes, what the same
+ * network with numbers in their place gives; and which networks cannot stay open, and why. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "failing_import.h"
+#include "network_text.h"
+
+#define LENGTH "Shape x -> s; Gather s 1 -> n; Unsqueeze n [0] -> list;"
+#define STEPS LENGTH "Range 0 n 1 -> at;"
+
+static const struct {
+    const char *net, *sizes[4];
+} networks[] = {
+    /* the sizes themselves */
+    {"x f32 [N,seq,4] | " LENGTH "Cast{to=1} n -> f; Div x f -> y | y",
+     {"N=1 seq=3", "N=2 seq=40"}},
+    {"x f32 [N,seq,4] | Size x -> n; Cast{to=1} n -> f; Div x f -> y | y",
+     {"N=1 seq=3", "N=1 seq=40"}},
+    {"x f32 [1,seq,4] | Shape x -> s; Cast{to=1} s -> f; ReduceSum f [0] -> g; Mul x g -> y | y",
+     {"seq=2", "seq=33"}},
+    {"x f32 [N,seq,4] | Shape{start=1} x -> s; Cast{to=1} s -> f; Unsqueeze f [0] -> y | y",
+     {"N=1 seq=2", "N=1 seq=33"}},
+    /* Range: from 0, from a number, from a size, of fractions, in steps, downwards */
+    {"x f32 [N,seq,4] | " STEPS "Cast{to=1} at -> f; Unsqueeze f [1] -> g; Add x g -> y | y",
+     {"N=1 seq=1", "N=2 seq=40"}},
+    {"x f32 [N,seq,4] | " LENGTH "Add n 3 -> end; Range 3 end 1 -> at; Cast{to=1} at -> f;"
+     "Unsqueeze f [1] -> g; Add x g -> y | y",
+     {"N=1 seq=1", "N=2 seq=40"}},
+    {"x f32 [1,seq,4]; p f32 [1,past,4] | " LENGTH
+     "Shape p -> t; Gather t 1 -> from; Add from n -> end;"
+     "Range from end 1 -> at; Gather ~90x4 at -> e; Add x e -> z; Concat{axis=1} p z -> y | y",
+     {"seq=1 past=1", "seq=5 past=40", "seq=50 past=2"}},
+    {"x f32 [N,seq,4] | " LENGTH
+     "Cast{to=1} n -> end; Mul end 0.5 -> half; Range 0.0 half 0.5 -> at;"
+     "Unsqueeze at [1] -> g; Add x g -> y | y",
+     {"N=1 seq=2", "N=2 seq=40"}},
+    {"x f32 [N,seq,4] | " LENGTH "Mul n 3 -> end; Range 0 end 3 -> at; Cast{to=1} at -> f;"
+     "Unsqueeze f [1] -> g; Add x g -> y | y",
+     {"N=1 seq=2", "N=2 seq=40"}},
+    {"x f32 [N,seq,4] | " LENGTH "Cast{to=6} n -> i; Cast{to=6} 0 -> zero; Cast{to=6} 1 -> one;"
+     "Range zero i one -> at; Cast{to=1} at -> f; Unsqueeze f [1] -> g; Add x g -> y | y",
+     {"N=1 seq=2", "N=2 seq=40"}},
+    /* masks of S by S, tables of positions, ones for each sample */
+    {"x f32 [N,seq,4] | " STEPS "Unsqueeze at [1] -> column; LessOrEqual at column -> past;"
+     "Transpose{perm=0,2,1} x -> t; MatMul x t -> m; Where past m -1.5 -> w; Softmax{axis=-1} w -> "
+     "p;"
+     "MatMul p x -> y | y",
+     {"N=1 seq=1", "N=2 seq=5", "N=1 seq=64"}},
+    {"x f32 [N,seq,4] | " LENGTH
+     "Concat{axis=0} list list -> both; ConstantOfShape both -> z; Add z 1.0 -> o;"
+     "Trilu{upper=0} o -> l; MatMul l x -> y | y",
+     {"N=1 seq=2", "N=2 seq=33"}},
+    {"ids i64 [N,seq] | Shape ids -> s; Gather s 1 -> n; Unsqueeze n [0] -> list; Slice #1x64 [0] "
+     "list [1] -> at;"
+     "Gather ~64x4 at -> p; Gather ~7x4 ids -> e; Add p e -> y | y",
+     {"N=1 seq=1", "N=3 seq=17", "N=2 seq=64"}},
+    {"x f32 [N,seq,4] | Shape x -> s; Gather s 0 -> n; Unsqueeze n [0] -> list; Concat{axis=0} "
+     "list [1,4] -> to;"
+     "Expand ~1x1x4 to -> token; Concat{axis=1} token x -> y | y",
+     {"N=1 seq=1", "N=3 seq=20"}},
+    {"x f32 [N,seq,4] | Shape x -> s; ConstantOfShape s -> z; Add z 2.0 -> o; Concat{axis=2} x o "
+     "-> y | y",
+     {"N=1 seq=1", "N=3 seq=20"}},
+    /* shapes: lines, products, squares, halves, whole windows */
+    {"x f32 [N,3,h,w] | Shape x -> s; Slice s [0] [2] -> nc; Concat{axis=0} nc [-1] -> to; Reshape "
+     "x to -> f;"
+     "Softmax{axis=2} f -> y | y",
+     {"N=1 h=3 w=5", "N=2 h=17 w=8"}},
+    {"x f32 [N,3,h,w] | Shape x -> s; Gather s 2 -> h; Gather s 3 -> w; Mul h w -> hw; Unsqueeze "
+     "hw [0] -> l;"
+     "Concat{axis=0} [0,3] l -> to; Reshape x to -> f; ReduceSum{keepdims=0} f [2] -> g; "
+     "Cast{to=1} hw -> d;"
+     "Div g d -> y | y",
+     {"N=1 h=3 w=5", "N=2 h=17 w=8"}},
+    {"x f32 [1,n,1] | Shape x -> s; Gather s 1 -> n; Transpose{perm=0,2,1} x -> t; MatMul x t -> "
+     "m; Mul n n -> q;"
+     "Unsqueeze q [0] -> l; Concat{axis=0} [1] l -> to; Reshape m to -> y | y",
+     {"n=2", "n=19"}},
+    {"x f32 [N,3,h,w] | Conv{pads=1,1,1,1 strides=2,2} x ~4x3x3x3 -> c; Relu c -> y | y",
+     {"N=1 h=3 w=5", "N=2 h=16 w=9"}},
+    {"x f32 [N,2,t] | Conv{strides=3,} x ~4x2x5 -> c; MaxPool{kernel_shape=2, strides=2,} c -> y | "
+     "y",
+     {"N=1 t=11", "N=2 t=30"}},
+    {"x f32 [N,2,h,w] | Conv{pads=1,1,1,1 strides=2,2} x ~2x2x3x3 -> c; Shape x -> s; Slice s [2] "
+     "[4] -> hw;"
+     "Shape c -> q; Slice q [0] [2] -> nc; Concat{axis=0} nc hw -> to; Resize{mode=nearest} c ' ' "
+     "to -> u;"
+     "Concat{axis=1} u x -> y | y",
+     {"N=1 h=4 w=6", "N=2 h=9 w=30"}},
+    {"x f32 [N,seq,4] | " LENGTH "Div n 2 -> half; Unsqueeze half [0] -> l; Slice x [0] l [1] -> a;"
+     "Slice x l [1000] [1] -> b; ReduceSum{keepdims=1} a [1] -> c; ReduceSum{keepdims=1} b [1] -> "
+     "d;"
+     "Sub c d -> y | y",
+     {"N=1 seq=2", "N=2 seq=9"}},
+    {"x f32 [N,seq,4] | " LENGTH "Sub n 1 -> last; Gather{axis=1} x last -> y | y",
+     {"N=1 seq=2", "N=2 seq=9"}},
+    {"x f32 [N,seq,4] | Slice x [0] [64] [1] -> y | y", {"N=1 seq=5", "N=2 seq=100"}},
+    {"x f32 [N,seq,4] | Slice x [-64] [1000] [1] -> y | y", {"N=1 seq=5", "N=2 seq=100"}},
+    {"x f32 [N,seq,4] | " LENGTH "Min n 20 -> m; Unsqueeze m [0] -> l; Slice x [0] l [1] -> y | y",
+     {"N=1 seq=5", "N=2 seq=100"}},
+    {"x f32 [N,seq,4] | Slice x [-2] [1000] [1] -> y | y", {"N=1 seq=2", "N=2 seq=9"}},
+    {"x f32 [N,seq,4] | " LENGTH
+     "Concat{axis=0} [1] list [1] -> times; Tile ~1x1x4 times -> z; Add x z -> y | y",
+     {"N=1 seq=2", "N=2 seq=9"}},
+    {"x f32 [N,b,4] | Shape x -> s; Gather s 1 -> n; Unsqueeze n [0] -> l; Concat{axis=0} [1] l "
+     "[2] -> to;"
+     "ConstantOfShape to -> z; LSTM{hidden_size=2} x ~1x8x4 ~1x8x2 ~1x16 ' z z -> o h c; Squeeze o "
+     "[1] -> y | y",
+     {"N=1 b=1", "N=7 b=3"}},
+    {"x f32 [N,seq,4] | " STEPS
+     "CumSum at 0 -> c; Cast{to=1} c -> f; Unsqueeze f [1] -> g; Mul x g -> y | y",
+     {"N=1 seq=2", "N=2 seq=9"}},
+    {"x f32 [N,seq,4] | " LENGTH "TopK{axis=1} x list -> v i; Relu v -> y | y",
+     {"N=1 seq=2", "N=2 seq=9"}},
+    {"x f32 [1,a+b,2]; z f32 [1,a,2] | Shape z -> s; Gather s 1 -> n; Unsqueeze n [0] -> l; Slice "
+     "x [0] l [1] -> f;"
+     "Add f z -> g; Slice x l [9999] [1] -> h; Concat{axis=1} g h -> y | y",
+     {"a=1 b=1", "a=5 b=9", "a=9 b=2"}},
+};
+
+static void open_is_as_fixed(const char *net, const char *sizes)
+{
+    const struct bound_sizes bound = bind_sizes(sizes);
+    char what[1024];
+    snprintf(what, sizeof what, "%s at %s", net, sizes);
+    struct running open =
+        run_network(read_network(network_file(net, NULL, false), what), &bound, what);
+    struct running fixed =
+        run_network(read_network(network_file(net, &bound, false), what), NULL, what);
+    for (uint32_t i = 0; i < pith_plan_output_count(pith_plan_of(fixed.s)); i++)
+        outputs_agree(&open, i, &fixed, i, 1e-6f, what);
+    stop_running(&open);
+    stop_running(&fixed);
+}
+
+static void test_open_as_fixed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        for (size_t k = 0; k < 4 && networks[i].sizes[k]; k++)
+            open_is_as_fixed(networks[i].net, networks[i].sizes[k]);
+}
+
+#define OPEN                                                                                       \
+    "net.onnx: input 'x' dim 1 'seq' is open: give --input-shape x:1x1x4 (it cannot stay open: "
+#define FIRST_ROWS                                                                                 \
+    "Unsqueeze m [0] -> l; Slice x [0] l [1] -> z; ReduceSum{keepdims=1} z [1] -> y | y"
+
+static const struct {
+    const char *net, *why;
+} refused[] = {
+    /* what follows sizes by no formula, though it does where they are large, or multiples of 8 */
+    {"x f32 [N,seq,4] | " LENGTH "Max n 20 -> m; Sub m n -> d; Unsqueeze d [0] -> l;"
+     "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> y | y",
+     OPEN "node 'n7' has an attribute that follows no formula of the sizes)"},
+    {"x f32 [N,seq,4] | " LENGTH "Neg n -> m; Mod m 8 -> d; Unsqueeze d [0] -> l;"
+     "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> p; ReduceSum{keepdims=0} p [1] -> y | "
+     "y",
+     OPEN "node 'n7' has an attribute that follows no formula of the sizes)"},
+    {"x f32 [N,seq,4] | " LENGTH "Less n 20 -> c; Where c 1 n -> m;" FIRST_ROWS,
+     OPEN "node 'n6' has an attribute that follows no formula of the sizes)"},
+    {"x f32 [N,seq,4] | " LENGTH "Mod n 2 -> k; Add k 1 -> m;" FIRST_ROWS,
+     OPEN "node 'n6' has an attribute that follows no formula of the sizes)"},
+    {"x f32 [N,seq,4] | " LENGTH "Sub n n -> z; Range z z 1 -> at; Gather{axis=1} x at -> e;"
+     "Concat{axis=1} x e -> y | y",
+     OPEN "node 'n5' (Gather): input 1 'at' has no elements)"},
+    {"x f32 [N,seq,4] | Shape x -> s; ConstantOfShape s -> z; Bernoulli z -> b; Add x b -> y | y",
+     OPEN "1 of 4 nodes unsupported: Bernoulli 1x (n2): export in inference mode: it draws random "
+          "numbers)"},
+    {"x f32 [N,a,b,c,d,e]; z f32 [N,h,i,j,k,l]; q f32 [N,o,p,q,r,s]; t f32 [N,t,u] | Relu x -> y; "
+     "Relu z -> w;"
+     "Relu q -> v; Relu t -> u | y w v u",
+     "net.onnx: input 'x' dim 1 'a' is open: give --input-shape x:1x1x224x224x224x224 "
+     "--input-shape "
+     "z:1x1x224x224x224x224 --input-shape q:1x1x224x224x224x224 --input-shape t:1x1x224 (it cannot "
+     "stay open: it has "
+     "more than 16 open sizes)"},
+};
+
+static void test_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct proto file = network_file(refused[i].net, NULL, false);
+        struct pith_model *m = NULL;
+        struct pith_error err = {0};
+        assert_int_not_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err),
+                             PITH_OK);
+        assert_string_equal(err.text, refused[i].why);
+        free(file.data);
+    }
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        struct proto file = network_file(networks[i].net, NULL, false);
+        assert_true(fail_import(&file, NULL, 20) > 200);
+        free(file.data);
+    }
+}
+
+/* Names of sizes, the values they have and their largest, in order. */
+static void test_chosen(void **state)
+{
+    static const struct {
+        const char *net, *sizes;
+    } chosen[] = {
+        {"x f32 [N,seq,4] | Relu x -> y | y", "seq 128 16777215;"},
+        {"x f32 [N,?,4] | Relu x -> y | y", "x_1 128 16777215;"},
+        {"x f32 [N,3,h,w] | Relu x -> y | y", "h 224 2631720; w 224 4067203;"},
+        {"x f32 [N,a.b,4]; z f32 [N,2c+1,4] | Relu x -> y; Relu z -> w | y w",
+         "a.b 128 16777215; _c_1 128 16777215;"},
+        /* a table of 64 positions, its ends, and what grows to a value of 512 MiB */
+        {"x f32 [N,seq,4] | " STEPS "Gather ~64x4 at -> p; Add x p -> y | y", "seq 64 64;"},
+        {"x f32 [1,n,1] | Transpose{perm=0,2,1} x -> t; MatMul x t -> y | y", "n 128 11585;"},
+        {"x f32 [1,a,4]; z f32 [1,b,4] | Add x z -> y | y", "a 128 16777215;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
+        struct pith_model *m =
+            read_network(network_file(chosen[i].net, NULL, false), chosen[i].net);
+        char text[256] = "", *p = text;
+        for (uint32_t k = 0; k < m->n_sizes; k++)
+            p += sprintf(p, "%s%s %u %u;", k ? " " : "", m->sizes[k].name, m->sizes[k].value,
+                         m->sizes[k].max);
+        assert_string_equal(text, chosen[i].sizes);
+        pith_model_free(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_as_fixed), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_chosen)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
