@@ -196,11 +196,13 @@ $(O)/pith: $(call objs,cli) $(call objs,serve) $(O)/libpith.a
 	$(call announce,linking $@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
-# The same with the libraries inside: what a wheel and a release ship. It needs glibc alone.
+# The same with the libraries inside, and those that they call: what a wheel and a release ship. It needs glibc alone.
 OF_GLIBC := -ldl -lm -lpthread
+CALLED_BY_LIBS := -lnettle -llzma -lzstd -lbz2
 $(O)/portable/pith: $(call objs,cli) $(call objs,serve) $(O)/libpith.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -s $^ $(patsubst -l%,-l:lib%.a,$(filter-out $(OF_GLIBC),$(sort $(call link_libs,cli)))) $(OF_GLIBC) -o $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -s $^ -Wl,--start-group \
+	    $(patsubst -l%,-l:lib%.a,$(filter-out $(OF_GLIBC),$(sort $(call link_libs,cli))) $(CALLED_BY_LIBS)) -Wl,--end-group $(OF_GLIBC) -o $@
 
 .PHONY: wheel
 wheel: $(O)/portable/pith $(O)/libpith-runtime.so.0 ## the Python package, in build/wheel

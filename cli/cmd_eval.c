@@ -206,10 +206,9 @@ const struct cli_command cmd_eval = {
     "run",
     "accuracy on labelled data",
     "pith eval [MODEL] -d DATA [--labels FILE]",
-    "Labels of an IDX file are found beside it; so are class folders and labels.csv in a folder or "
-    "tar\n"
-    "file. A csv has a header with the columns class (or label) and file, or rows of file,class; "
-    "rows\n"
+    "Labels of an IDX file are found beside it; so are class folders and labels.csv in a folder,\n"
+    "tar or zip. A csv has a header with the columns class (or label) and file, or rows of\n"
+    "file,class; rows "
     "are matched to pictures by name. Without names, row i belongs to sample i.\n"
     "A label is a class number or a class name that the model stores (pith import --class-names).\n"
     "Folders whose names are neither are numbered in alphabetical order, with a warning. In an "

@@ -9,10 +9,11 @@
 #include "data_source.h"
 #include "npy_header.h"
 
-static bool ends_with(const char *text, const char *tail)
+/* x.bin, x.bin.gz, ... */
+static bool is_bin(const char *path)
 {
-    size_t n = strlen(text), k = strlen(tail);
-    return k <= n && strcmp(text + n - k, tail) == 0;
+    const char *slash = strrchr(path, '/'), *end = strstr(slash ? slash : path, ".bin");
+    return end && (end[4] == '\0' || end[4] == '.');
 }
 
 /* "raw:TYPE:N:FILE" */
@@ -57,7 +58,7 @@ static bool parse_raw(const char *text, struct raw_spec *raw)
 
 static enum pith_status load_file(struct data_source *s, const char *path, struct pith_error *err)
 {
-    enum pith_status st = pith_source_open(path, s->max_bytes, &s->file, err);
+    enum pith_status st = pith_source_open(path, &s->file, err);
     return st == PITH_OK ? pith_source_load(&s->file, s->max_bytes, err) : st;
 }
 
@@ -129,15 +130,15 @@ typedef enum pith_status open_function(struct data_source *s, struct pith_error 
 /* By content; only CIFAR's records have no mark of their own. NULL: none. */
 static open_function *choose_reader(const char *path, const uint8_t *head, size_t n)
 {
-    if (n == TAR_BLOCK && pith_is_tar_header(head))
+    if (pith_is_tar(head, n))
         return pith_tar_open;
     if (pith_is_npy(head, n))
         return pith_npy_open;
     if (pith_is_zip(head, n))
-        return pith_npz_open;
+        return pith_zip_open;
     if (pith_is_png(head, n) || pith_is_jpeg(head, n))
         return pith_one_picture_open;
-    if (ends_with(path, ".bin") || ends_with(path, ".bin.gz"))
+    if (is_bin(path))
         return pith_cifar_open;
     return pith_is_idx(head, n)           ? pith_idx_open
            : pith_is_number_text(head, n) ? pith_lines_open
@@ -162,7 +163,7 @@ static enum pith_status open_file(struct data_source *s, const struct pith_data_
 {
     const char *path = o->path;
     enum pith_status st =
-        o->content ? take_content(s, o, err) : pith_source_open(path, s->max_bytes, &s->file, err);
+        o->content ? take_content(s, o, err) : pith_source_open(path, &s->file, err);
     if (st != PITH_OK)
         return st;
     uint8_t head[TAR_BLOCK];
@@ -176,12 +177,12 @@ static enum pith_status open_file(struct data_source *s, const struct pith_data_
     if (!open)
         return pith_error_fill(
             err, PITH_ERR_CORRUPT,
-            "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
+            "%s: not IDX, npy, npz, PNG, JPEG, a tar or zip of those, or CIFAR-10 "
             "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
             "as wav:FRAME:HOP:FILE, text as text:LENGTH:FILE",
             s->file.name);
-    bool in_place = open == pith_tar_open || open == pith_one_picture_open;
-    if (!in_place || s->file.begun)
+    bool in_place = open == pith_tar_open || open == pith_zip_open || open == pith_one_picture_open;
+    if (!in_place || s->file.rest)
         st = pith_source_load(&s->file, s->max_bytes, err);
     return st == PITH_OK ? open(s, err) : st;
 }

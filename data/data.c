@@ -37,7 +37,7 @@ struct pith_data {
 static void close_source(struct data_source *s)
 {
     pith_source_close(&s->file);
-    pith_archive_free(&s->list);
+    pith_list_free(&s->list);
     free(s->folder);
     free(s->packed);
     free(s->labels);

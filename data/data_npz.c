@@ -17,17 +17,16 @@
 #include "data_source.h"
 #include "npy_header.h"
 
-static size_t stem_bytes(const struct zip_member *m)
+static size_t stem_bytes(const struct listed_file *m)
 {
-    return m->name_bytes > 4 && memcmp(m->name + m->name_bytes - 4, ".npy", 4) == 0
-               ? m->name_bytes - 4
-               : m->name_bytes;
+    size_t n = strlen(m->name);
+    return n > 4 && strcmp(m->name + n - 4, ".npy") == 0 ? n - 4 : n;
 }
 
-static bool is_member(const struct zip_member *m, const char *stem)
+static bool is_member(const struct listed_file *m, const char *stem)
 {
     size_t n = strlen(stem);
-    return m->name_bytes == n + 4 && stem_bytes(m) == n && memcmp(m->name, stem, n) == 0;
+    return strlen(m->name) == n + 4 && stem_bytes(m) == n && memcmp(m->name, stem, n) == 0;
 }
 
 /* What people call labels, the likeliest first. */
@@ -54,7 +53,7 @@ static bool is_one_of(const char *word, size_t n, const char *const *list, size_
 }
 
 /* Whether one of the words of a name, runs of letters, is in the list. */
-static bool has_word(const struct zip_member *m, const char *const *list, size_t n_list)
+static bool has_word(const struct listed_file *m, const char *const *list, size_t n_list)
 {
     const char *p = m->name, *end = m->name + stem_bytes(m);
     while (p < end) {
@@ -69,7 +68,7 @@ static bool has_word(const struct zip_member *m, const char *const *list, size_t
 }
 
 /* Whether the name has this in it, in any case. */
-static bool has_part(const struct zip_member *m, const char *part)
+static bool has_part(const struct listed_file *m, const char *part)
 {
     for (const char *p = m->name; p + strlen(part) <= m->name + stem_bytes(m); p++)
         if (strncasecmp(p, part, strlen(part)) == 0)
@@ -77,7 +76,7 @@ static bool has_part(const struct zip_member *m, const char *part)
     return false;
 }
 
-static bool is_named(const struct data_source *s, const struct zip_member *m)
+static bool is_named(const struct data_source *s, const struct listed_file *m)
 {
     for (uint32_t i = 0; i < s->n_arrays; i++)
         if (is_member(m, s->arrays[i]))
@@ -86,14 +85,14 @@ static bool is_named(const struct data_source *s, const struct zip_member *m)
 }
 
 /* testLabels, class_ids; class_names is a list of texts, not of labels. */
-static bool is_labels(const struct data_source *s, const struct zip_member *m)
+static bool is_labels(const struct data_source *s, const struct listed_file *m)
 {
     return !is_named(s, m) && !has_part(m, "name") &&
            (has_word(m, label_words, sizeof label_words / sizeof label_words[0]) ||
             has_part(m, "label") || has_part(m, "target") || has_part(m, "class"));
 }
 
-static const struct zip_member *with_name(const struct zip_member *m, size_t n, const char *stem)
+static const struct listed_file *with_name(const struct listed_file *m, size_t n, const char *stem)
 {
     for (size_t i = 0; i < n && stem; i++)
         if (is_member(&m[i], stem))
@@ -103,12 +102,12 @@ static const struct zip_member *with_name(const struct zip_member *m, size_t n, 
 
 /* The requested array. Else that of the input's name, or `x`, or the first array that is
  * not labels. */
-static const struct zip_member *find_samples(const struct data_source *s,
-                                             const struct zip_member *m, size_t n)
+static const struct listed_file *find_samples(const struct data_source *s,
+                                              const struct listed_file *m, size_t n)
 {
     if (s->n_arrays)
         return with_name(m, n, s->arrays[0]);
-    const struct zip_member *named = with_name(m, n, s->input_name);
+    const struct listed_file *named = with_name(m, n, s->input_name);
     if (!named)
         named = with_name(m, n, "x");
     for (size_t i = 0; i < n && !named; i++)
@@ -118,16 +117,16 @@ static const struct zip_member *find_samples(const struct data_source *s,
 }
 
 /* x_test and y_test: a file may hold several pairs. */
-static bool is_pair(const struct zip_member *x, const struct zip_member *y)
+static bool is_pair(const struct listed_file *x, const struct listed_file *y)
 {
-    return x->name_bytes == y->name_bytes && (x->name[0] == 'x' || x->name[0] == 'X') &&
-           (y->name[0] == 'y' || y->name[0] == 'Y') &&
-           memcmp(x->name + 1, y->name + 1, x->name_bytes - 1) == 0;
+    return (x->name[0] == 'x' || x->name[0] == 'X') && (y->name[0] == 'y' || y->name[0] == 'Y') &&
+           strcmp(x->name + 1, y->name + 1) == 0;
 }
 
 /* samples: NULL where only labels are looked for. */
-static const struct zip_member *find_labels(const struct data_source *s, const struct zip_member *m,
-                                            size_t n, const struct zip_member *samples)
+static const struct listed_file *find_labels(const struct data_source *s,
+                                             const struct listed_file *m, size_t n,
+                                             const struct listed_file *samples)
 {
     for (size_t i = 0; i < n && samples; i++) {
         if (is_labels(s, &m[i]) && is_pair(samples, &m[i]))
@@ -155,7 +154,15 @@ static bool counts_as_labels(const struct pith_buffer *array, const char *name, 
            h.type != PITH_F64;
 }
 
-static void write_names(const struct zip_member *m, size_t n, char *list, size_t list_bytes)
+static enum pith_status decode_member(const struct file_source *f, const struct listed_file *m,
+                                      uint64_t max_bytes, struct pith_buffer *out,
+                                      struct pith_error *err)
+{
+    struct listed_file one = *m;
+    return pith_zip_decode(f, &one, 1, max_bytes, out, err);
+}
+
+static void write_names(const struct listed_file *m, size_t n, char *list, size_t list_bytes)
 {
     size_t at = 0;
     for (size_t i = 0; i < n && at < list_bytes; i++)
@@ -163,7 +170,7 @@ static void write_names(const struct zip_member *m, size_t n, char *list, size_t
                                (int)stem_bytes(&m[i]), m[i].name);
 }
 
-static void explain_no_labels(struct data_source *s, const struct zip_member *m, size_t n)
+static void explain_no_labels(struct data_source *s, const struct listed_file *m, size_t n)
 {
     char list[200];
     write_names(m, n, list, sizeof list);
@@ -174,7 +181,7 @@ static void explain_no_labels(struct data_source *s, const struct zip_member *m,
 }
 
 /* Labels that cannot be read are none: most commands do without. */
-static enum pith_status take_labels(struct data_source *s, const struct zip_member *y,
+static enum pith_status take_labels(struct data_source *s, const struct listed_file *y,
                                     const struct pith_buffer *array, struct pith_error *err)
 {
     struct pith_error own = {0};
@@ -210,87 +217,77 @@ static enum pith_status take_other(struct data_source *s, const struct pith_buff
     return pith_labels_parse(s, other->data, other->bytes, s->file.name, err);
 }
 
-static enum pith_status open_members(struct data_source *s, const struct zip_member *m, size_t n,
+/* f: the zip, which becomes the array of samples. */
+static enum pith_status open_members(struct data_source *s, const struct listed_file *m, size_t n,
                                      struct pith_error *err)
 {
-    const struct zip_member *x = find_samples(s, m, n), *y = find_labels(s, m, n, x);
-    const struct zip_member *other = !y && n == 2 ? x == m ? m + 1 : m : NULL;
+    const struct listed_file *x = find_samples(s, m, n), *y = find_labels(s, m, n, x);
+    const struct listed_file *other = !y && n == 2 ? x == m ? m + 1 : m : NULL;
     if (other && is_named(s, other))
         other = NULL;
     if (!x)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of samples inside",
                                s->file.name);
     struct pith_buffer samples = {0}, labels = {0};
-    uint8_t *packed = NULL;
-    const uint64_t bound = pith_input_bound(s->max_bytes, s->file.bytes);
-    enum pith_status st = pith_zip_extract(x, bound, s->file.name, &samples, err);
+    enum pith_status st = decode_member(&s->file, x, s->max_bytes, &samples, err);
     if (st == PITH_OK && (y || other))
-        st = pith_zip_extract(y ? y : other, bound, s->file.name, &labels, err);
+        st = decode_member(&s->file, y ? y : other, s->max_bytes, &labels, err);
     if (st == PITH_OK) {
         explain_no_labels(s, m, n);
-        packed = s->file.mem; /* the members point into it */
-        s->file.mem = samples.data;
-        s->file.bytes = samples.bytes;
-        samples.data = NULL;
+        pith_source_replace(&s->file, &samples);
         st = pith_npy_open(s, err);
     }
     if (st == PITH_OK && y)
         st = take_labels(s, y, &labels, err);
     else if (st == PITH_OK && other)
         st = take_other(s, &labels, err);
-    free(packed);
     free(samples.data);
     free(labels.data);
     return st;
 }
 
-static enum pith_status list_members(const void *bytes, size_t n, const char *name,
-                                     struct zip_member **members, size_t *n_members,
-                                     struct pith_error *err)
+static bool only_pictures(const struct file_list *list)
 {
-    struct zip_member *m = calloc(ZIP_MAX_MEMBERS, sizeof *m);
-    if (!m)
-        return pith_error_no_memory(err);
-    enum pith_status st = pith_zip_list(bytes, n, name, m, n_members, err);
-    if (st == PITH_OK)
-        *members = m;
-    else
-        free(m);
-    return st;
+    bool picture = false, array = false;
+    for (size_t i = 0; i < list->n; i++) {
+        picture |= pith_is_picture_name(list->entry[i].name);
+        array |= stem_bytes(&list->entry[i]) < strlen(list->entry[i].name);
+    }
+    return picture && !array;
 }
 
-enum pith_status pith_npz_open(struct data_source *s, struct pith_error *err)
+enum pith_status pith_zip_open(struct data_source *s, struct pith_error *err)
 {
-    struct zip_member *members = NULL;
-    size_t n = 0;
-    enum pith_status st =
-        list_members(s->file.mem, (size_t)s->file.bytes, s->file.name, &members, &n, err);
-    if (st != PITH_OK)
-        return st;
-    st = open_members(s, members, n, err);
-    free(members);
+    enum pith_status st = pith_archive_list(&s->file, &s->list, err);
+    if (st != PITH_OK || only_pictures(&s->list))
+        return st == PITH_OK ? pith_zip_pictures_open(s, err) : st;
+    struct file_list members = s->list;
+    s->list = (struct file_list){0};
+    st = open_members(s, members.entry, members.n, err);
+    pith_list_free(&members);
     return st;
 }
 
 enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, size_t n,
                                  const char *name, struct pith_error *err)
 {
-    struct zip_member *members = NULL;
+    const struct file_source f = {
+        .fd = -1, .mem = (uint8_t *)(uintptr_t)bytes, .bytes = n, .name = (char *)(uintptr_t)name};
+    struct file_list list = {0};
     struct pith_buffer labels = {0};
-    size_t n_members = 0;
-    enum pith_status st = list_members(bytes, n, name, &members, &n_members, err);
-    if (st != PITH_OK)
-        return st;
-    const struct zip_member *y =
-        n_members == 1 ? members : find_labels(s, members, n_members, NULL);
-    st = y ? pith_zip_extract(y, pith_input_bound(s->max_bytes, n), name, &labels, err)
-           : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of labels inside", name);
+    const struct listed_file *y = NULL;
+    enum pith_status st = pith_archive_list(&f, &list, err);
+    if (st == PITH_OK) {
+        y = list.n == 1 ? list.entry : find_labels(s, list.entry, list.n, NULL);
+        st = y ? decode_member(&f, y, s->max_bytes, &labels, err)
+               : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of labels inside", name);
+    }
     if (st == PITH_OK && !pith_is_npy(labels.data, labels.bytes))
         st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: its labels are no array", name);
     else if (st == PITH_OK)
         st = pith_labels_parse(s, labels.data, labels.bytes, name, err);
     free(labels.data);
-    free(members);
+    pith_list_free(&list);
     return st;
 }
 
@@ -300,49 +297,46 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* The list of members stands at the end of the file, so all of it is read. */
-uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
-                               char *list, size_t list_bytes)
+static bool list_zip(struct file_source *f, struct file_list *list)
 {
-    if (!path || !names || !has || !list)
+    uint8_t head[4];
+    return !pith_source_at(f, 0, head, sizeof head, NULL) && pith_is_zip(head, sizeof head) &&
+           (!f->rest || !pith_source_load(f, 0, NULL)) && !pith_archive_list(f, list, NULL);
+}
+
+uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
+                               char *text, size_t text_bytes)
+{
+    if (!path || !names || !has || !text)
         return 0;
     struct file_source f = {.fd = -1};
-    struct zip_member *members = NULL;
-    uint8_t head[4];
-    size_t n_members = 0;
+    struct file_list list = {0};
     uint32_t found = 0;
-    list[0] = '\0';
-    if (is_file(path) && !pith_source_open(path, 0, &f, NULL) &&
-        !pith_source_at(&f, 0, head, sizeof head, NULL) && pith_is_zip(head, sizeof head) &&
-        !pith_source_load(&f, 0, NULL) &&
-        !list_members(f.mem, (size_t)f.bytes, f.name, &members, &n_members, NULL))
-        write_names(members, n_members, list, list_bytes);
+    text[0] = '\0';
+    if (is_file(path) && !pith_source_open(path, &f, NULL) && list_zip(&f, &list))
+        write_names(list.entry, list.n, text, text_bytes);
     for (uint32_t i = 0; i < n; i++) {
-        has[i] = false;
-        for (size_t k = 0; k < n_members && members; k++)
-            has[i] |= is_member(&members[k], names[i]);
+        has[i] = with_name(list.entry, list.n, names[i]) != NULL;
         found += has[i];
     }
-    free(members);
+    pith_list_free(&list);
     pith_source_close(&f);
     return found;
 }
 
-/* Of a member, inflated whole: a header is at its beginning, but members have no other way. */
+/* Of a member, decoded whole: a header is at its beginning, but members have no other way. */
 static bool member_shape(struct file_source *f, const char *array, const char *input_name,
                          struct npy_header *h)
 {
-    struct data_source s = {.input_name = input_name, .arrays = &array, .n_arrays = array != NULL};
-    struct zip_member *members = NULL;
+    const struct data_source s = {
+        .input_name = input_name, .arrays = &array, .n_arrays = array != NULL};
+    struct file_list list = {0};
     struct pith_buffer b = {0};
-    size_t n = 0;
-    bool found = !pith_source_load(f, 0, NULL) &&
-                 !list_members(f->mem, (size_t)f->bytes, f->name, &members, &n, NULL);
-    const struct zip_member *m = found ? find_samples(&s, members, n) : NULL;
-    found = m && !pith_zip_extract(m, pith_input_bound(0, f->bytes), f->name, &b, NULL) &&
-            !pith_npy_head(b.data, b.bytes, f->name, h, NULL);
+    const struct listed_file *m = list_zip(f, &list) ? find_samples(&s, list.entry, list.n) : NULL;
+    bool found =
+        m && !decode_member(f, m, 0, &b, NULL) && !pith_npy_head(b.data, b.bytes, f->name, h, NULL);
     pith_buffer_free(&b);
-    free(members);
+    pith_list_free(&list);
     return found;
 }
 
@@ -373,7 +367,7 @@ bool pith_data_array_shape(const char *path, const char *array, const char *inpu
         return true;
     if (!is_file(path))
         return pith_folder_has_arrays(path) && padded_shape(path, input_name, rank, dim);
-    if (!pith_source_open(path, 0, &f, NULL)) {
+    if (!pith_source_open(path, &f, NULL)) {
         size_t n = f.bytes < sizeof head ? (size_t)f.bytes : sizeof head;
         if (n && !pith_source_at(&f, 0, head, n, NULL)) {
             if (pith_is_number_text(head, n)) {

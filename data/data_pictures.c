@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* data_pictures.c - samples that are PNG or JPEG files: in a folder, in a tar, or one alone. The
- * names are listed once and sorted by bytes, so that sample numbers do not depend on the order in
- * an archive or file system; a picture is read and decoded when it is requested. Folders that hold
- * pictures are the classes, when there are at least two: by the names that the model stores, else
- * by numbers that they are called, else in alphabetical order. */
+/* data_pictures.c - samples that are PNG or JPEG files: in a folder, in a tar or zip, or one alone.
+ * The names are listed once and sorted by bytes, so that sample numbers do not depend on the order
+ * in an archive or file system; a picture is read and decoded when it is requested. Folders that
+ * hold pictures are the classes, when there are at least two: by the names that the model stores,
+ * else by numbers that they are called, else in alphabetical order. */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
 #include <errno.h>
@@ -93,12 +93,16 @@ static enum pith_status make_room(struct data_source *s, uint64_t bytes, const c
 static enum pith_status archived_picture(struct data_source *s, uint64_t i,
                                          struct pith_image *image, struct pith_error *err)
 {
-    const struct archive_entry *e = &s->list.entry[i];
-    enum pith_status st = make_room(s, e->bytes, e->name, err);
+    const struct listed_file *e = &s->list.entry[i];
+    char name[512];
+    bool alone = strcmp(e->name, s->file.name) == 0;
+    snprintf(name, sizeof name, "%.250s%s%.250s", s->file.name, alone ? "" : ": ",
+             alone ? "" : e->name);
+    enum pith_status st = make_room(s, e->bytes, name, err);
     if (st == PITH_OK)
         st = pith_source_at(&s->file, e->offset, s->packed, (size_t)e->bytes, err);
     if (st == PITH_OK)
-        st = pith_image_decode(s->packed, (size_t)e->bytes, e->name, s->max_bytes, image, err);
+        st = pith_image_decode(s->packed, (size_t)e->bytes, name, s->max_bytes, image, err);
     return st;
 }
 
@@ -152,7 +156,7 @@ static int compare_folders(const void *a, const void *b)
 }
 
 /* The names of files that stand for their folders, one for each, in folder order. */
-static const char **distinct_folders(const struct archive_list *list, size_t *n)
+static const char **distinct_folders(const struct file_list *list, size_t *n)
 {
     const char **names = malloc((list->n + 1) * sizeof *names);
     if (!names)
@@ -265,7 +269,7 @@ static enum pith_status find_classes(struct data_source *s, struct pith_error *e
     return ok ? PITH_OK : pith_error_no_memory(err);
 }
 
-/* ---- tar ------------------------------------------------------------------------------------- */
+/* ---- tar and zip ----------------------------------------------------------------------------- */
 
 static enum pith_status begin_pictures(struct data_source *s,
                                        const struct foreign_pictures *foreign,
@@ -274,68 +278,86 @@ static enum pith_status begin_pictures(struct data_source *s,
     if (s->list.n == 0)
         return no_pictures(s->file.name, foreign, err);
     warn_of_foreign(s, foreign);
-    pith_archive_sort(&s->list);
+    pith_list_sort(&s->list);
     s->n_samples = s->list.n;
     s->pictures = true;
     return find_classes(s, err);
 }
 
-/* Takes the pictures out of all files; *labels: the entry labels.csv, freed by the caller. */
-static void keep_pictures(struct archive_list *list, struct archive_entry *labels,
+/* Takes the pictures that are not hidden out of all files; *labels: the entry labels.csv, freed by
+ * the caller. */
+static void keep_pictures(struct file_list *list, struct listed_file *labels,
                           struct foreign_pictures *foreign)
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
-        struct archive_entry *e = &list->entry[i];
-        const char *slash = strrchr(e->name, '/');
-        if (pith_is_picture_name(e->name)) {
+        struct listed_file *e = &list->entry[i];
+        const char *slash = strrchr(e->name, '/'), *base = slash ? slash + 1 : e->name;
+        if (pith_is_picture_name(base) && base[0] != '.') {
             list->entry[n++] = *e;
-        } else if (strcmp(slash ? slash + 1 : e->name, "labels.csv") == 0 && !labels->name) {
+        } else if (strcmp(base, "labels.csv") == 0 && !labels->name) {
             *labels = *e;
         } else {
-            count_foreign(foreign, e->name);
+            if (base[0] != '.')
+                count_foreign(foreign, e->name);
             free(e->name);
         }
     }
     list->n = n;
 }
 
-static enum pith_status archived_labels(struct data_source *s, const struct archive_entry *e,
-                                        struct pith_error *err)
+static enum pith_status read_in_place(const struct data_source *s, const struct listed_file *e,
+                                      struct pith_buffer *b, struct pith_error *err)
 {
     enum pith_status st = pith_within_bound(e->bytes, s->max_bytes, e->bytes, e->name, err);
     if (st != PITH_OK)
         return st;
-    uint8_t *text = malloc((size_t)e->bytes + 1);
-    if (!text)
-        return pith_error_no_memory(err);
-    st = pith_source_at(&s->file, e->offset, text, (size_t)e->bytes, err);
+    *b = (struct pith_buffer){malloc((size_t)e->bytes + 1), (size_t)e->bytes};
+    return b->data ? pith_source_at(&s->file, e->offset, b->data, b->bytes, err)
+                   : pith_error_no_memory(err);
+}
+
+/* Of a zip the pictures come into memory as they are, compressed. */
+static enum pith_status open_archive(struct data_source *s, bool zip, struct pith_error *err)
+{
+    struct listed_file labels = {0};
+    struct foreign_pictures foreign = {0};
+    struct pith_buffer table = {0}, pictures = {0};
+    enum pith_status st = PITH_OK;
+    keep_pictures(&s->list, &labels, &foreign);
+    if (labels.name)
+        st = zip ? pith_zip_decode(&s->file, &labels, 1, s->max_bytes, &table, err)
+                 : read_in_place(s, &labels, &table, err);
+    if (st == PITH_OK && zip) {
+        st = pith_zip_decode(&s->file, s->list.entry, s->list.n, s->max_bytes, &pictures, err);
+        if (st == PITH_OK)
+            pith_source_replace(&s->file, &pictures);
+    }
+    s->picture = archived_picture;
     if (st == PITH_OK)
-        st = pith_labels_parse(s, text, (size_t)e->bytes, e->name, err);
-    free(text);
+        st = begin_pictures(s, &foreign, err);
+    if (st == PITH_OK && labels.name && !s->labels)
+        st = pith_labels_parse(s, table.data, table.bytes, labels.name, err);
+    free(labels.name);
+    free(table.data);
     return st;
 }
 
 enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err)
 {
-    struct archive_entry labels = {0};
-    struct foreign_pictures foreign = {0};
-    enum pith_status st = pith_tar_list(&s->file, &s->list, err);
-    if (st != PITH_OK)
-        return st;
-    keep_pictures(&s->list, &labels, &foreign);
-    s->picture = archived_picture;
-    st = begin_pictures(s, &foreign, err);
-    if (st == PITH_OK && labels.name && !s->labels)
-        st = archived_labels(s, &labels, err);
-    free(labels.name);
-    return st;
+    enum pith_status st = pith_archive_list(&s->file, &s->list, err);
+    return st == PITH_OK ? open_archive(s, false, err) : st;
+}
+
+enum pith_status pith_zip_pictures_open(struct data_source *s, struct pith_error *err)
+{
+    return open_archive(s, true, err);
 }
 
 enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err)
 {
     const char *name = s->file.name;
-    if (!pith_archive_add(&s->list, name, strlen(name), 0, s->file.bytes))
+    if (!pith_list_add(&s->list, name, 0, s->file.bytes))
         return pith_error_no_memory(err);
     s->picture = archived_picture;
     s->n_samples = 1;
@@ -347,8 +369,8 @@ enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error 
 
 struct folder_walk {
     const char *root;
-    struct archive_list *files;
-    struct archive_list folders; /* still to be read; offset: depth */
+    struct file_list *files;
+    struct file_list folders; /* still to be read; offset: depth */
     struct foreign_pictures foreign;
     struct pith_error *err;
 };
@@ -372,12 +394,12 @@ static enum pith_status visit(struct folder_walk *w, const char *path, const cha
         if (depth >= FOLDER_MAX_DEPTH)
             return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: folders more than %d deep", path,
                                    FOLDER_MAX_DEPTH);
-        ok = pith_archive_add(&w->folders, name, strlen(name), depth + 1, 0);
+        ok = pith_list_add(&w->folders, name, depth + 1, 0);
     } else if (S_ISREG(info.st_mode) && pith_is_picture_name(name)) {
         if (w->files->n >= FOLDER_MAX_FILES)
             return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: more than 16,777,216 pictures",
                                    w->root);
-        ok = pith_archive_add(w->files, name, strlen(name), 0, (uint64_t)info.st_size);
+        ok = pith_list_add(w->files, name, 0, (uint64_t)info.st_size);
     } else {
         count_foreign(&w->foreign, name);
     }
@@ -420,11 +442,11 @@ static enum pith_status walk_all(struct folder_walk *w)
 {
     enum pith_status st = walk_folder(w, "", 0);
     while (st == PITH_OK && w->folders.n > 0) {
-        struct archive_entry next = w->folders.entry[--w->folders.n];
+        struct listed_file next = w->folders.entry[--w->folders.n];
         st = walk_folder(w, next.name, next.offset);
         free(next.name);
     }
-    pith_archive_free(&w->folders);
+    pith_list_free(&w->folders);
     return st;
 }
 
@@ -476,21 +498,21 @@ static enum pith_status named_picture(struct data_source *s, uint64_t i, struct 
 static enum pith_status add_folder(struct data_source *s, const char *folder,
                                    struct pith_error *err)
 {
-    struct archive_list files = {0};
+    struct file_list files = {0};
     struct folder_walk w = {.root = folder, .files = &files, .err = err};
     enum pith_status st = walk_all(&w);
     if (st == PITH_OK && files.n == 0)
         st = no_pictures(folder, &w.foreign, err);
     if (st == PITH_OK)
         warn_of_foreign(s, &w.foreign);
-    pith_archive_sort(&files);
+    pith_list_sort(&files);
     for (size_t i = 0; i < files.n && st == PITH_OK; i++) {
         char *path = join_path(folder, files.entry[i].name);
-        if (!path || !pith_archive_add(&s->list, path, strlen(path), 0, files.entry[i].bytes))
+        if (!path || !pith_list_add(&s->list, path, 0, files.entry[i].bytes))
             st = pith_error_no_memory(err);
         free(path);
     }
-    pith_archive_free(&files);
+    pith_list_free(&files);
     return st;
 }
 
@@ -501,9 +523,8 @@ static enum pith_status add_path(struct data_source *s, const char *path, struct
         return pith_error_fill(err, PITH_ERR_IO, "%s: %s", path, strerror(errno));
     if (S_ISDIR(info.st_mode))
         return add_folder(s, path, err);
-    return pith_archive_add(&s->list, path, strlen(path), 0, (uint64_t)info.st_size)
-               ? PITH_OK
-               : pith_error_no_memory(err);
+    return pith_list_add(&s->list, path, 0, (uint64_t)info.st_size) ? PITH_OK
+                                                                    : pith_error_no_memory(err);
 }
 
 enum pith_status pith_files_open(struct data_source *s, const char *name, const char *const *path,

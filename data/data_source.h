@@ -5,9 +5,8 @@
  * pixels, to be resized, cropped and laid out) or as plain numbers in the order of the model's
  * input. data.c owns ranges, labels, preprocessing and the shape test; a reader only decodes.
  *
- *     path -> file_source (bytes; .gz inflated) -> data_idx | data_cifar | data_npy | data_raw |
- * wav
- *                                               -> data_pictures (folder, tar, one picture) */
+ *     path -> file_source (bytes, unpacked) -> data_idx | data_cifar | data_npy | data_raw | wav
+ *                                           -> data_pictures (folder, tar, zip, one picture) */
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
 
@@ -17,7 +16,8 @@
 
 enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };
 
-/* ---- bytes (file_source.c, gzip_read.c) ------------------------------------------------------ */
+/* ---- bytes (file_source.c, decompress.c) ----------------------------------------------------------
+ */
 
 /* The memory that a file of n bytes may take once it is inflated or decoded: max_bytes, or for 0
  * 64 MiB and 100 bytes for each byte, at most 4 GiB. */
@@ -26,83 +26,73 @@ uint64_t pith_input_bound(uint64_t max_bytes, uint64_t n);
 enum pith_status pith_within_bound(uint64_t wanted, uint64_t max_bytes, uint64_t n,
                                    const char *name, struct pith_error *err);
 
-/* A file that is read in place, or in memory (inflated, or loaded). */
+/* The bytes of a file behind its compression: gzip, xz, zstd, bzip2 or none. name is borrowed until
+ * it is closed. */
+struct unpacker;
+bool pith_is_packed(const uint8_t *head, size_t n);
+enum pith_status pith_unpack_open(int fd, const char *name, struct unpacker **unpacker,
+                                  struct pith_error *err);
+/* n bytes, or fewer where they end. PITH_ERR_CORRUPT: damaged or incomplete; PITH_ERR_IO. */
+enum pith_status pith_unpack_read(struct unpacker *unpacker, void *to, size_t n, size_t *got,
+                                  struct pith_error *err);
+void pith_unpack_close(struct unpacker *unpacker); /* accepts NULL */
+
+/* A file that is read in place, or in memory (unpacked, or loaded). */
 struct file_source {
     int fd;       /* -1: in memory */
     uint8_t *mem; /* owned */
     uint64_t bytes;
-    char *name;                /* for messages; owned */
-    bool begun;                /* mem is the beginning; pith_source_load gets the rest */
-    struct pith_buffer packed; /* of gzip that is begun: all of it; owned */
+    char *name;            /* for messages; owned */
+    struct unpacker *rest; /* mem is the beginning; pith_source_load gets the rest; owned */
+    uint64_t packed_bytes; /* of the file with that rest; UINT64_MAX: of a pipe */
+    uint64_t least;        /* bytes that it has at least by what it declares, or 0 */
 };
 
-/* Opens a file. A regular one is read in place; of gzip, of "-" and of pipes the first 64 KiB come
- * into memory. max_bytes as in pith_input_bound. PITH_ERR_UNSUPPORTED: a device. */
-enum pith_status pith_source_open(const char *path, uint64_t max_bytes, struct file_source *f,
-                                  struct pith_error *err);
+/* Opens a file. A regular one is read in place; of a compressed one, of "-" and of pipes the first
+ * 128 KiB come into memory. PITH_ERR_UNSUPPORTED: a device. */
+enum pith_status pith_source_open(const char *path, struct file_source *f, struct pith_error *err);
 void pith_source_close(struct file_source *f); /* accepts one never opened when zeroed, fd -1 */
 /* PITH_ERR_CORRUPT when [offset, offset + n) is not all there, PITH_ERR_IO. */
 enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, void *to, size_t n,
                                 struct pith_error *err);
 /* Makes the source one in memory, whole. The size in an .npy or IDX header is checked before the
- * data is inflated. PITH_ERR_LIMIT, and what follows from the header. */
+ * data is unpacked. max_bytes as in pith_input_bound. PITH_ERR_LIMIT, PITH_ERR_CORRUPT. */
 enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes,
                                   struct pith_error *err);
 
-bool pith_is_gzip(const void *bytes, size_t n);
-/* All members of a gzip stream: PITH_ERR_LIMIT above max_bytes. */
-enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
-                                struct pith_buffer *out, struct pith_error *err);
-/* The first bytes of it, at most max_bytes; *whole: there are no more. */
-enum pith_status pith_gzip_begin(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
-                                 struct pith_buffer *out, bool *whole, struct pith_error *err);
-/* Raw deflate whose inflated length is known: exactly out_bytes, nothing behind. */
-enum pith_status pith_inflate_exact(const void *bytes, size_t n, void *out, size_t out_bytes,
-                                    const char *name, struct pith_error *err);
+/* Becomes a source in memory of these bytes, which it takes over. */
+void pith_source_replace(struct file_source *f, struct pith_buffer *b);
 
-/* ---- archives -------------------------------------------------------------------------------- */
+/* ---- lists of files, archives ------------------------------------------------------------------
+ */
 
-struct archive_entry {
+struct listed_file {
     char *name; /* owned by the list */
     uint64_t offset, bytes;
 };
 
-struct archive_list {
-    struct archive_entry *entry;
+struct file_list {
+    struct listed_file *entry;
     size_t n, room;
 };
 
-void pith_archive_free(struct archive_list *list);
-/* name need not be terminated; it is copied. false without memory. */
-bool pith_archive_add(struct archive_list *list, const char *name, size_t name_bytes,
-                      uint64_t offset, uint64_t bytes);
-void pith_archive_sort(struct archive_list *list); /* by the bytes of the names */
+void pith_list_free(struct file_list *list);
+/* name is copied. false without memory. */
+bool pith_list_add(struct file_list *list, const char *name, uint64_t offset, uint64_t bytes);
+void pith_list_sort(struct file_list *list); /* by the bytes of the names */
 
 #define TAR_BLOCK 512u
-bool pith_is_tar_header(const uint8_t block[TAR_BLOCK]);
-/* Regular files of a tar, in file order. */
-enum pith_status pith_tar_list(const struct file_source *f, struct archive_list *list,
-                               struct pith_error *err);
-
-/* One member of a zip in memory by name, inflated; PITH_ERR_ARGUMENT when there is none. n_th
- * instead of a name: name NULL. The caller owns *out. */
-struct zip_member {
-    const char *name; /* inside the zip, not terminated */
-    size_t name_bytes;
-    const uint8_t *packed;
-    uint64_t packed_bytes, bytes;
-    uint32_t method, crc;
-};
-enum { ZIP_MAX_MEMBERS = 4096 };
+bool pith_is_tar(const uint8_t *head, size_t n);
 bool pith_is_zip(const uint8_t *head, size_t n);
-/* members: room for ZIP_MAX_MEMBERS. */
-enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
-                               struct zip_member *members, size_t *n_members,
-                               struct pith_error *err);
-/* max_bytes: of the inflated member; pith_input_bound gives that of the whole archive. */
-enum pith_status pith_zip_extract(const struct zip_member *member, uint64_t max_bytes,
-                                  const char *name, struct pith_buffer *out,
-                                  struct pith_error *err);
+/* Regular files of a tar or zip, in its order. offset: of a tar, where the file lies in f; of a
+ * zip, its number. PITH_ERR_CORRUPT, PITH_ERR_UNSUPPORTED: encrypted or sparse. */
+enum pith_status pith_archive_list(const struct file_source *f, struct file_list *list,
+                                   struct pith_error *err);
+/* n files of a zip, in the list's order, one behind the other in *out, which the caller owns;
+ * offset is then their place there. max_bytes as in pith_input_bound, for all of them. */
+enum pith_status pith_zip_decode(const struct file_source *f, struct listed_file *file, size_t n,
+                                 uint64_t max_bytes, struct pith_buffer *out,
+                                 struct pith_error *err);
 
 /* ---- sources of samples ---------------------------------------------------------------------- */
 
@@ -136,7 +126,7 @@ struct data_source {
     float *targets;                   /* [n_samples * target_elems] or NULL; owned */
     uint64_t target_elems;
     /* pictures in a folder or tar */
-    struct archive_list list;
+    struct file_list list;
     char *folder;    /* prefix of the names on disk; NULL: in file */
     uint8_t *packed; /* the picture being decoded */
     size_t packed_room;
@@ -162,7 +152,7 @@ enum pith_status pith_open_reader(struct data_source *s, const struct pith_data_
 enum pith_status pith_idx_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_cifar_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err);
-enum pith_status pith_npz_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_zip_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint64_t elems,
                                struct pith_error *err);
 /* Frames of `frame` values every `hop`; both >= 1. */
@@ -172,7 +162,9 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
  * >= 1. */
 enum pith_status pith_text_open(struct data_source *s, uint64_t length, uint64_t step,
                                 struct pith_error *err);
+/* Pictures in a tar; and in a zip whose files are s->list. */
 enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err);
+enum pith_status pith_zip_pictures_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_one_picture_open(struct data_source *s, struct pith_error *err);
 enum pith_status pith_folder_open(struct data_source *s, const char *path, struct pith_error *err);
 /* Each path is a picture or a folder; name stands in messages. */

@@ -125,7 +125,7 @@ static bool is_array_name(const char *name)
     return n > 4 && strcmp(name + n - 4, ".npy") == 0;
 }
 
-static enum pith_status list_arrays(const char *path, struct archive_list *list,
+static enum pith_status list_arrays(const char *path, struct file_list *list,
                                     struct pith_error *err)
 {
     DIR *folder = opendir(path);
@@ -133,10 +133,10 @@ static enum pith_status list_arrays(const char *path, struct archive_list *list,
     if (!folder)
         return pith_error_fill(err, PITH_ERR_IO, "%s: %s", path, strerror(errno));
     for (struct dirent *e; (e = readdir(folder)) && !st;)
-        if (is_array_name(e->d_name) && !pith_archive_add(list, e->d_name, strlen(e->d_name), 0, 0))
+        if (is_array_name(e->d_name) && !pith_list_add(list, e->d_name, 0, 0))
             st = pith_error_no_memory(err);
     closedir(folder);
-    pith_archive_sort(list);
+    pith_list_sort(list);
     return st;
 }
 
@@ -188,7 +188,7 @@ static enum pith_status read_array(struct gathered *g, const char *path, uint32_
 {
     struct file_source f = {.fd = -1};
     struct pith_array a = {0};
-    enum pith_status st = pith_source_open(path, g->s->max_bytes, &f, err);
+    enum pith_status st = pith_source_open(path, &f, err);
     st = st ? st : pith_source_load(&f, g->s->max_bytes, err);
     st = st ? st : pith_npy_read(f.mem, (size_t)f.bytes, path, &a, err);
     st = st ? st : add_array(g, &a, path, rank, err);
@@ -199,7 +199,7 @@ static enum pith_status read_array(struct gathered *g, const char *path, uint32_
 }
 
 static enum pith_status read_all(struct data_source *s, const char *path,
-                                 const struct archive_list *list, uint32_t *rank,
+                                 const struct file_list *list, uint32_t *rank,
                                  struct pith_error *err)
 {
     struct gathered g = {.s = s};
@@ -226,7 +226,7 @@ static enum pith_status read_all(struct data_source *s, const char *path,
 enum pith_status pith_arrays_open(struct data_source *s, const char *path, uint32_t rank,
                                   struct pith_error *err)
 {
-    struct archive_list list = {0};
+    struct file_list list = {0};
     const bool known = rank != 0;
     s->file = (struct file_source){.fd = -1, .name = strdup(path)};
     enum pith_status st = s->file.name ? list_arrays(path, &list, err) : pith_error_no_memory(err);
@@ -234,7 +234,7 @@ enum pith_status pith_arrays_open(struct data_source *s, const char *path, uint3
     if (st == PITH_ERR_ARGUMENT && !known && rank > 1 &&
         read_all(s, path, &list, &rank, NULL) == PITH_OK)
         st = PITH_OK;
-    pith_archive_free(&list);
+    pith_list_free(&list);
     return st;
 }
 

@@ -10,10 +10,11 @@
  *         pith_data_read(data, i, x, &label, &err) ...
  *     pith_data_free(data);
  *
- * What a path may name (recognized by content, not by ending; .gz of any file is inflated):
+ * What a path may name (recognized by content, not by ending; any file may be compressed
+ * by gzip, xz, zstd or bzip2):
  *
  *     IDX                 unsigned byte, byte, short, int, float, double; big-endian
- *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin or .bin.gz
+ *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin (.bin.gz, ...)
  *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
  *     .npz                the array that `arrays` names, or else the one called as input_name, or
  * `x`, or the first that is not labels; the labels of x_test are y_test, else the first found of y,
@@ -32,13 +33,13 @@
  *     a folder            of .npy files, each a sample, sorted by name; only the first axis of a
  * sample (behind the batch axis) may have other lengths: shorter ones are filled up with zeros
  *     lines of numbers    each a sample, with blanks or commas between them, such as token ids;
- * filled up in the same way a folder, .tar      of PNG and JPEG pictures; class folders give the
- * labels: their names are looked for in class_names; where they are all numbers, these count; else
- * they are numbered 0, 1,
- * ... as sorted by bytes, with a warning
+ * filled up in the same way
+ *     a folder, .tar, .zip  of PNG and JPEG pictures; class folders give the labels: their names
+ * are looked for in class_names; where they are all numbers, these count; else they are numbered 0,
+ * 1, ... as sorted by bytes, with a warning
  *
- * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
- * files a labels.csv inside or beside; or `labels`: IDX, .npy, .npz (an array named as above, or
+ * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and
+ * archives a labels.csv inside or beside; or `labels`: IDX, .npy, .npz (an array named as above, or
  * the only one), .csv (a line of column names, then rows; column `class`, `label`, `target`, ...;
  * matched by column `file`, `filename`, `image`, ... for pictures, one row for each, else in sample
  * order; without that line: file name, class; fields between ',', ';' or tabs) or .txt (one label a
@@ -287,8 +288,8 @@ enum pith_status pith_array_reorder(const struct pith_order *order, void *x, uin
 const char *pith_order_text(const struct pith_order *order, const uint32_t *dim, uint32_t rank,
                             const uint32_t *to, uint32_t to_rank, char text[PITH_ORDER_TEXT_BYTES]);
 
-/* A whole file, inflated when it is gzip; max_bytes as in pith_data_opts. "-" is stdin. The caller
- * owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY; _UNSUPPORTED: a device. */
+/* A whole file, unpacked when it is compressed; max_bytes as in pith_data_opts. "-" is stdin. The
+ * caller owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY; _UNSUPPORTED: a device. */
 enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err);
 

@@ -69,7 +69,7 @@ echo 'activate-noawait ldconfig' >"$work/libpith0/DEBIAN/triggers"
 describe libpith0 libs "$needs" "executes and compresses neural networks (libraries)" \
     "The shared libraries of pith: the whole toolchain, and the runtime alone,
  which needs libc only."
-describe libpith-dev libdevel "libpith0 (= $version-1), libjansson-dev, libjpeg-dev, libpng-dev, libprotobuf-c-dev, zlib1g-dev" \
+describe libpith-dev libdevel "libpith0 (= $version-1), libarchive-dev, libjansson-dev, libjpeg-dev, libpng-dev, libprotobuf-c-dev, zlib1g-dev" \
     "executes and compresses neural networks (development)" \
     "Headers, static libraries, pkg-config and CMake files of pith."
 describe pith science "$(libraries pith "$work/pith/usr/bin/pith")" "makes trained neural networks small and fast" \

@@ -39,8 +39,8 @@ Description-Content-Type: text/markdown
 """
 # Libraries that are part of the program ask that their licences come with it.
 licences = "".join(f"{name}\n\n{open(path, errors='replace').read()}\n" for name in
-                   ("libjansson-dev", "libjpeg62-turbo-dev", "libjpeg-turbo8-dev", "libpng-dev", "libprotobuf-c-dev",
-                    "zlib1g-dev") for path in [f"/usr/share/doc/{name}/copyright"] if os.path.exists(path))
+                   ("libarchive-dev", "libbz2-dev", "libjansson-dev", "libjpeg62-turbo-dev", "libjpeg-turbo8-dev",
+                    "liblzma-dev", "libpng-dev", "libprotobuf-c-dev", "libzstd-dev", "nettle-dev", "zlib1g-dev") for path in [f"/usr/share/doc/{name}/copyright"] if os.path.exists(path))
 
 
 def read(path):

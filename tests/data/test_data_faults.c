@@ -18,7 +18,7 @@
 #include <jpeglib.h>
 #include <png.h>
 #include <zlib.h>
-#include "data_folder.h"
+#include "archive_bytes.h"
 #include "open_files.h"
 #include "core/bytes.h"
 #include "data/data_source.h"
@@ -134,78 +134,18 @@ static void put_jpeg(const char *name)
     free(out);
 }
 
-static void put_tar_header(uint8_t *b, const char *name, char type, size_t bytes)
+/* Two pictures, labels.csv, and a picture of no bytes that is hidden. */
+static void put_pictures(const char *format, const char *name)
 {
-    memset(b, 0, TAR_BLOCK);
-    strcpy((char *)b, name);
-    snprintf((char *)b + 124, 12, "%011o", (unsigned)bytes);
-    b[156] = (uint8_t)type;
-    memcpy(b + 257, "ustar", 6);
-    memset(b + 148, ' ', 8);
-    unsigned sum = 0;
-    for (size_t i = 0; i < TAR_BLOCK; i++)
-        sum += b[i];
-    snprintf((char *)b + 148, 8, "%06o", sum);
-}
-
-/* Two pictures, one by a long name; labels.csv; what is neither. */
-static void put_tar(const char *name)
-{
-    uint8_t b[10 * TAR_BLOCK] = {0};
-    size_t n = png_of(0, 2, b + 1 * TAR_BLOCK, TAR_BLOCK), k = png_of(1, 2, b + 5 * TAR_BLOCK, 512);
-    put_tar_header(b, "a.png", '0', n);
-    put_tar_header(b + 2 * TAR_BLOCK, "L", 'L', 6);
-    memcpy(b + 3 * TAR_BLOCK, "b.PNG", 6);
-    put_tar_header(b + 4 * TAR_BLOCK, "short", '0', k);
-    put_tar_header(b + 6 * TAR_BLOCK, "labels.csv", '0', 27);
-    memcpy(b + 7 * TAR_BLOCK, "file,class\nb.PNG,4\na.png,3\n", 27);
-    put_tar_header(b + 8 * TAR_BLOCK, ".png", '0', 0);
-    put(name, b, sizeof b);
-}
-
-/* The members deflated. */
-struct zip_bytes {
-    uint8_t b[4096], directory[1024];
-    size_t n, directory_bytes;
-    uint16_t members;
-};
-
-static void zip_add(struct zip_bytes *z, const char *name, const void *data, size_t bytes)
-{
-    const size_t length = strlen(name);
-    uint8_t *local = z->b + z->n, *e = z->directory + z->directory_bytes;
-    z_stream s = {.next_in = (Bytef *)(uintptr_t)data,
-                  .avail_in = (uInt)bytes,
-                  .next_out = local + 30 + length,
-                  .avail_out = 1024};
-    assert_int_equal(deflateInit2(&s, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    assert_int_equal(deflate(&s, Z_FINISH), Z_STREAM_END);
-    deflateEnd(&s);
-    store_le32(local, 0x04034b50u);
-    store_le16(local + 26, (uint16_t)length);
-    memcpy(local + 30, name, length);
-    store_le32(e, 0x02014b50u);
-    store_le16(e + 10, 8);
-    store_le32(e + 16, (uint32_t)crc32(0, data, (uInt)bytes));
-    store_le32(e + 20, (uint32_t)s.total_out);
-    store_le32(e + 24, (uint32_t)bytes);
-    store_le16(e + 28, (uint16_t)length);
-    store_le32(e + 42, (uint32_t)z->n);
-    memcpy(e + 46, name, length);
-    z->n += 30 + length + s.total_out;
-    z->directory_bytes += 46 + length;
-    z->members++;
-}
-
-static void put_zip(struct zip_bytes *z, const char *name)
-{
-    uint8_t *end = z->b + z->n + z->directory_bytes;
-    memcpy(z->b + z->n, z->directory, z->directory_bytes);
-    store_le32(end, 0x06054b50u);
-    store_le16(end + 10, z->members);
-    store_le32(end + 16, (uint32_t)z->n);
-    put(name, z->b, z->n + z->directory_bytes + 22);
-    memset(z, 0, sizeof *z);
+    static const char table[] = "file,class\nb.PNG,4\na.png,3\n";
+    static struct archive_bytes z;
+    uint8_t bytes[512];
+    archive_begin(&z, format, NULL);
+    archive_add(&z, "a.png", bytes, png_of(0, 2, bytes, sizeof bytes));
+    archive_add(&z, "b.PNG", bytes, png_of(1, 2, bytes, sizeof bytes));
+    archive_add(&z, "labels.csv", table, sizeof table - 1);
+    archive_add(&z, "._a.png", NULL, 0);
+    put_archive(&z, name);
 }
 
 static struct pith_buffer npy(enum pith_type type, uint32_t rank, const uint32_t *dim,
@@ -219,7 +159,7 @@ static struct pith_buffer npy(enum pith_type type, uint32_t rank, const uint32_t
 static void put_arrays(void)
 {
     static const uint32_t dim[] = {2, 4};
-    static struct zip_bytes z;
+    static struct archive_bytes z;
     static const int16_t classes[] = {3, 4}, others[] = {9, 9};
     static const float targets[] = {3.5f, 4.5f};
     static const char *const labels[] = {"y.npy", "truth.npy", "other.npy", "class_names.npy"};
@@ -236,23 +176,27 @@ static void put_arrays(void)
     for (size_t i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "%zu.npz", i);
-        zip_add(&z, "x.npy", a.data, a.bytes);
-        zip_add(&z, labels[i], b.data, b.bytes);
+        archive_begin(&z, "zip", NULL);
+        archive_add(&z, "x.npy", a.data, a.bytes);
+        archive_add(&z, labels[i], b.data, b.bytes);
         if (i == 3)
-            zip_add(&z, "Label.npy", b.data, b.bytes);
-        put_zip(&z, name);
+            archive_add(&z, "Label.npy", b.data, b.bytes);
+        put_archive(&z, name);
     }
-    zip_add(&z, "first.npy", a.data, a.bytes);
-    zip_add(&z, "y.npy", t.data, t.bytes);
-    put_zip(&z, "t.npz");
+    archive_begin(&z, "zip", NULL);
+    archive_add(&z, "first.npy", a.data, a.bytes);
+    archive_add(&z, "y.npy", t.data, t.bytes);
+    put_archive(&z, "t.npz");
     struct pith_buffer o = npy(PITH_I16, 1, dim, others);
-    zip_add(&z, "x_test.npy", a.data, a.bytes);
-    zip_add(&z, "y_train.npy", o.data, o.bytes);
-    zip_add(&z, "y_test.npy", b.data, b.bytes);
-    put_zip(&z, "p.npz");
+    archive_begin(&z, "zip", NULL);
+    archive_add(&z, "x_test.npy", a.data, a.bytes);
+    archive_add(&z, "y_train.npy", o.data, o.bytes);
+    archive_add(&z, "y_test.npy", b.data, b.bytes);
+    put_archive(&z, "p.npz");
     pith_buffer_free(&o);
-    zip_add(&z, "only.npy", b.data, b.bytes);
-    put_zip(&z, "y.npz");
+    archive_begin(&z, "zip", NULL);
+    archive_add(&z, "only.npy", b.data, b.bytes);
+    put_archive(&z, "y.npz");
     pith_buffer_free(&a);
     pith_buffer_free(&b);
     pith_buffer_free(&t);
@@ -319,7 +263,8 @@ static int make_files(void **state)
             return -1;
     put_bytes();
     put_arrays();
-    put_tar("p.tar");
+    put_pictures("gnutar", "p.tar");
+    put_pictures("zip", "p.zip");
     put_jpeg("one.jpg");
     put_png("flat/a.png", 0);
     put_png("flat/b.png", 1);
@@ -370,6 +315,7 @@ static const struct kind {
     {"text:4:%s/t.txt", NULL, NULL, POSITIONS, false, letters},
     {"%s/c.bin", NULL, "crop=2", CLASSES, false, NULL},
     {"%s/p.tar", NULL, NULL, CLASSES, false, NULL},
+    {"%s/p.zip", NULL, NULL, CLASSES, false, NULL},
     {"%s/flat", NULL, NULL, CLASSES, false, NULL},
     {"%s/set", NULL, NULL, FOLDERS, false, NULL},
     {"%s/set", "f.csv", NULL, CLASSES, false, NULL},

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* IDX, CIFAR-10 and headerless records, labels in every form, gzip around them. Accepted data must
- * be readable to the last sample. */
+/* IDX, CIFAR-10 and headerless records, labels in every form, and compressed bytes. Accepted data
+ * must be readable to the last sample. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "data/data_source.h"
 #include "data/npy_header.h"
 
@@ -36,7 +38,8 @@ static void open_as(int kind, const uint8_t *bytes, size_t n)
 {
     struct data_source s = {.max_bytes = 1 << 24};
     struct pith_error err;
-    s.file = (struct file_source){-1, malloc(n + 1), n, strdup("fuzz")};
+    s.file =
+        (struct file_source){.fd = -1, .mem = malloc(n + 1), .bytes = n, .name = strdup("fuzz")};
     if (!s.file.mem || !s.file.name)
         abort();
     memcpy(s.file.mem, bytes, n);
@@ -57,26 +60,42 @@ static void parse_labels(const uint8_t *bytes, size_t n)
                             .output_dim = two,
                             .class_names = "a\nb, c"};
     struct pith_error err;
-    s.file = (struct file_source){-1, NULL, 0, strdup("fuzz")};
+    s.file = (struct file_source){.fd = -1, .name = strdup("fuzz")};
     if (n % 2) {
         static const char *const names[] = {"a/1.png", "b/1.png", "c.jpg", "d/e/f.png", "g.png"};
         for (uint64_t i = 0; i < s.n_samples; i++) {
-            if (!pith_archive_add(&s.list, names[i], strlen(names[i]), i, 1))
+            if (!pith_list_add(&s.list, names[i], i, 1))
                 abort();
         }
     }
     if (pith_labels_parse(&s, bytes, n, "labels", &err) == PITH_OK && !s.labels && !s.targets)
         abort();
-    pith_archive_free(&s.list);
+    pith_list_free(&s.list);
     close_source(&s);
+}
+
+static void unpack(const uint8_t *bytes, size_t n)
+{
+    static uint8_t to[1 << 16];
+    struct unpacker *u;
+    struct pith_error err;
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, bytes, n) != (ssize_t)n || lseek(fd, 0, SEEK_SET))
+        abort();
+    size_t got = 1;
+    if (pith_unpack_open(fd, "fuzz", &u, &err) == PITH_OK) {
+        for (int pieces = 0; pieces < 64 && got > 0; pieces++)
+            if (pith_unpack_read(u, to, sizeof to, &got, &err))
+                got = 0;
+        pith_unpack_close(u);
+    }
+    close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     if (n < 2)
         return 0;
-    struct pith_buffer out;
-    struct pith_error err;
     int kind = bytes[0] % 5;
     bytes++;
     n--;
@@ -84,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         open_as(kind, bytes, n);
     else if (kind == 3)
         parse_labels(bytes, n);
-    else if (pith_gzip_read(bytes, n, 1 << 22, "fuzz", &out, &err) == PITH_OK)
-        free(out.data);
+    else
+        unpack(bytes, n);
     return 0;
 }

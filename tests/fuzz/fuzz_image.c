@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* PNG, JPEG and tar, recognized by content as the readers do; pictures are also resized, cropped
- * and turned grey. */
+/* PNG, JPEG, tar and zip, recognized by content as the readers do; pictures are also resized,
+ * cropped and turned grey. */
 #include <stdlib.h>
 #include <string.h>
 #include "data/data_source.h"
@@ -24,21 +24,34 @@ static void use_picture(const uint8_t *bytes, size_t n)
     pith_image_free(&image);
 }
 
-static void list_tar(const uint8_t *bytes, size_t n)
+static void read_archive(const uint8_t *bytes, size_t n)
 {
-    struct file_source f = {-1, malloc(n + 1), n, strdup("fuzz")};
-    struct archive_list list = {0};
+    struct file_source f = {.fd = -1, .mem = malloc(n + 1), .bytes = n, .name = strdup("fuzz")};
+    struct file_list list = {0};
+    struct pith_buffer all = {0};
     struct pith_error err;
     if (!f.mem || !f.name)
         abort();
     memcpy(f.mem, bytes, n);
-    (void)pith_tar_list(&f, &list, &err);
-    pith_archive_sort(&list);
-    for (size_t i = 0; i < list.n; i++) {
-        if (list.entry[i].offset > n || list.entry[i].bytes > n - list.entry[i].offset)
+    bool listed = pith_archive_list(&f, &list, &err) == PITH_OK;
+    if (listed && pith_is_zip(bytes, n)) {
+        uint64_t end = 0;
+        if (pith_zip_decode(&f, list.entry, list.n, 1 << 22, &all, &err) == PITH_OK)
+            for (size_t i = 0; i < list.n; i++) {
+                if (list.entry[i].offset != end)
+                    abort();
+                end += list.entry[i].bytes;
+            }
+        if (end != all.bytes)
             abort();
+    } else if (listed && pith_is_tar(bytes, n)) {
+        for (size_t i = 0; i < list.n; i++)
+            if (list.entry[i].offset > n || list.entry[i].bytes > n - list.entry[i].offset)
+                abort();
     }
-    pith_archive_free(&list);
+    pith_list_sort(&list);
+    pith_list_free(&list);
+    pith_buffer_free(&all);
     pith_source_close(&f);
 }
 
@@ -47,6 +60,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (pith_is_png(bytes, n) || pith_is_jpeg(bytes, n))
         use_picture(bytes, n);
     else
-        list_tar(bytes, n);
+        read_archive(bytes, n);
     return 0;
 }

@@ -30,18 +30,21 @@ static void open_npz(const uint8_t *bytes, size_t n)
 {
     struct data_source s = {.max_bytes = 1 << 22};
     struct pith_error err;
-    s.file = (struct file_source){-1, malloc(n + 1), n, strdup("fuzz")};
+    s.file =
+        (struct file_source){.fd = -1, .mem = malloc(n + 1), .bytes = n, .name = strdup("fuzz")};
     if (!s.file.mem || !s.file.name)
         abort();
     memcpy(s.file.mem, bytes, n);
-    if (pith_npz_open(&s, &err) == PITH_OK) {
-        float *x = malloc(s.elems * sizeof *x);
+    if (pith_zip_open(&s, &err) == PITH_OK) {
+        float *x = s.pictures ? NULL : malloc(s.elems * sizeof *x);
         if (x)
             s.numbers(&s, s.n_samples - 1, x, &err);
         free(x);
     }
     free(s.labels);
     free(s.targets);
+    free(s.packed);
+    pith_list_free(&s.list);
     pith_source_close(&s.file);
 }
 

@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     uint64_t frame = 1 + (uint64_t)bytes[0] * 5, hop = 1 + (uint64_t)bytes[1];
     bytes += 2;
     n -= 2;
-    s.file = (struct file_source){-1, malloc(n ? n : 1), n, strdup("fuzz")};
+    s.file = (struct file_source){
+        .fd = -1, .mem = malloc(n ? n : 1), .bytes = n, .name = strdup("fuzz")};
     if (!s.file.mem || !s.file.name)
         abort();
     memcpy(s.file.mem, bytes, n);

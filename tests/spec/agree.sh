@@ -24,7 +24,7 @@ complain() {
 build() {
     # shellcheck disable=SC2086 # CC may hold options
     $CC -std=c11 -Wall -Wextra -O2 -Iruntime -iquote . -I"$PITH_O/include/pith" "$here/$1.c" \
-        "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/$1" ||
+        "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -larchive -ljansson -lm -lpthread -o "$work/$1" ||
         exit 1
 }
 for program in dump_model make_networks flip_bits; do build $program; done

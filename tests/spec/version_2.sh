@@ -13,7 +13,7 @@ LC_ALL=C
 export LC_ALL
 # shellcheck disable=SC2086 # CC may hold options
 ${CC:-gcc} -std=c11 -O2 -Iruntime -iquote . -I"$PITH_O/include/pith" "$here/dump_model.c" \
-    "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/dump_model" || exit 1
+    "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -larchive -ljansson -lm -lpthread -o "$work/dump_model" || exit 1
 
 # printed PROGRAM: what it reads from each file. spec_decode's lines with a blank in front print codings.
 printed() {
@@ -27,7 +27,7 @@ status=0
 if [ -n "$UPDATE" ]; then
     # shellcheck disable=SC2086
     ${CC:-gcc} -std=c11 -O2 -iquote . -I"$PITH_O/include/pith" "$here/make_networks.c" \
-        "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/make_networks" || exit 1
+        "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -larchive -ljansson -lm -lpthread -o "$work/make_networks" || exit 1
     mkdir "$work/made" && "$work/make_networks" "$work/made" || exit 1
     cp ../digits_compact.pith "$work/made"
     for file in *.pith; do cp "$work/made/$file" "$file" || exit 1; done
