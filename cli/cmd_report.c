@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
      "overrides the stored preprocessing", 0, 0},
     {0, "search", OPTION_TEXT, AT(search), "FILE", "output of pith compress --json", 0, 0},
     {0, "sweep", OPTION_TEXT, AT(sweep), "FILE", "results of pith sweep (.jsonl)", 0, 0},
-    {0, "log", OPTION_TEXT, AT(log), "FILE", "epochs of pith train --log (.csv)", 0, 0},
+    {0, "log", OPTION_TEXT, AT(log), "FILE", "events of pith train, compress or sweep --log", 0, 0},
     {0, "time", OPTION_TIME, AT(seconds), "T",
      "measure inference times, T for each model: 500ms, 2s", 0.01, 600},
     {0, "svg", OPTION_TEXT, AT(svg), "DIR", "also write each figure as DIR/NAME.svg", 0, 0},

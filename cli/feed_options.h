@@ -42,11 +42,12 @@ struct cli_feed_options {
     "and the samples are the steps of one stream. A sample that is several inputs long is a "      \
     "sequence\n"                                                                                   \
     "of its own: the state starts anew with it, and the output of its last step counts.\n"         \
-    "wav:FRAME:HOP:FILE (mono or the mean of channels) gives frames of FRAME values in [-1, 1). "  \
+    "wav:FRAME:HOP:FILE (WAV, FLAC, OGG, ...) gives frames of FRAME values in [-1, " \
+    "1). "                                                                                         \
     "Frame i\n"                                                                                    \
     "ends with sample (i+1)*HOP of the recording, so it starts with FRAME-HOP samples of "         \
     "context.\n"                                                                                   \
-    "Zeros are added before the first and after the last sample.\n"
+    "Zeros are added before the first and after the last sample. Channels are averaged.\n"
 
 /* A feed and all that it points to. */
 struct cli_feed {

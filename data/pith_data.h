@@ -22,8 +22,8 @@
  * letter, else of names with such a word in them (test_labels, ground_truth, testLabels), else, of
  * two arrays, the other one if it holds one integer for each sample
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
- *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV in [-1, 1): integers of 8 to 32
- * bits, or floats; of several channels the mean.
+ *     wav:FRAME:HOP:FILE  frames of FRAME values in [-1, 1) of a WAV (integers of 8 to 32 bits, or
+ * floats), or of FLAC, OGG, AIFF, MP3 and others by libsndfile; of several channels the mean.
  * Frame i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP samples before
  * its own HOP; what lies before the first and behind the last sample is 0. A recording of n samples
  * has ceil(n / HOP) frames

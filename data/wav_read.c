@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* wav_read.c - recordings in RIFF WAVE files, cut into overlapping frames.
+/* wav_read.c - recordings cut into overlapping frames: RIFF WAVE files read here, so that the
+ * static program and the wheel have them, others by sound_read.c.
  *
  *     'RIFF' size 'WAVE' | chunk | chunk | ...        chunk: 4 letters, size LE32, bytes, pad to
  * even 'fmt ': format 2 | channels 2 | rate 4 | bytes a second 4 | block 2 | bits 2 | extension
  *     'data': samples
  *
  * Integers of 8, 16, 24 and 32 bits become values in [-1, 1), floats stay what they are; of several
- * channels the mean is taken. Compressed sound is refused. The rate stands in the file but not in a
- * network, so it is not tested. Programs that write to a pipe leave 0xffffffff for sizes they did
- * not know: such data reaches to the end of the file. */
+ * channels the mean is taken. A WAV of compressed sound is refused. The rate stands in the file but
+ * not in a network, so it is not tested. Programs that write to a pipe leave 0xffffffff for sizes
+ * they did not know: such data reaches to the end of the file. */
 #include <string.h>
 
 #include "core/bytes.h"
@@ -39,13 +40,16 @@ static bool is_chunk(const uint8_t *p, const char *letters)
     return memcmp(p, letters, 4) == 0;
 }
 
+static bool is_wav(const struct file_source *f)
+{
+    return f->bytes >= RIFF_HEAD && is_chunk(f->mem, "RIFF") && is_chunk(f->mem + 8, "WAVE");
+}
+
 /* The format and the data behind it; other chunks (LIST, fact, ...) are stepped over. */
 static enum pith_status find_chunks(const struct file_source *f, struct wav *w,
                                     struct pith_error *err)
 {
     const uint8_t *b = f->mem;
-    if (f->bytes < RIFF_HEAD || !is_chunk(b, "RIFF") || !is_chunk(b + 8, "WAVE"))
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: not a WAV file (RIFF WAVE)", f->name);
     for (uint64_t at = RIFF_HEAD; f->bytes - at >= CHUNK_HEAD;) {
         const uint8_t *chunk = b + at;
         uint64_t size = load_le32(chunk + 4), have = f->bytes - at - CHUNK_HEAD;
@@ -89,10 +93,6 @@ static enum pith_status read_format(struct data_source *s, const struct wav *w,
                                "%s: WAV of format %u with %u bits a sample; integers (format 1) of "
                                "8, 16, 24 or 32 bits and floats (format 3) are supported",
                                name, format, bits);
-    if (channels < 1 || channels > MOST_CHANNELS)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "%s: WAV with %u channels; 1 to %d are supported", name, channels,
-                               MOST_CHANNELS);
     s->sound_bytes = bits / 8;
     s->sound_channels = channels;
     s->sound_real = format == FORMAT_REAL;
@@ -137,21 +137,26 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
                                struct pith_error *err)
 {
     struct wav w = {0};
-    enum pith_status st = find_chunks(&s->file, &w, err);
-    if (st == PITH_OK)
+    const bool wav = is_wav(&s->file);
+    enum pith_status st = wav ? find_chunks(&s->file, &w, err) : pith_sound_decode(s, err);
+    if (st == PITH_OK && wav)
         st = read_format(s, &w, err);
+    if (st == PITH_OK && (s->sound_channels < 1 || s->sound_channels > MOST_CHANNELS))
+        st = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                             "%s: sound with %u channels; 1 to %d are supported", s->file.name,
+                             s->sound_channels, MOST_CHANNELS);
     if (st != PITH_OK)
         return st;
-    s->n_sound = w.data_bytes / (s->sound_bytes * s->sound_channels);
+    s->n_sound = (wav ? w.data_bytes : s->file.bytes) / (s->sound_bytes * s->sound_channels);
     s->n_samples = s->n_sound / hop + (s->n_sound % hop != 0);
     if (s->n_sound == 0)
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: WAV without samples", s->file.name);
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: sound without samples", s->file.name);
     if (s->n_samples > DATA_MAX_SAMPLES || frame > DATA_MAX_SAMPLE_ELEMS)
         return pith_error_fill(
             err, PITH_ERR_LIMIT, "%s: %llu frames of %llu values, at most 268,435,456 of each",
             s->file.name, (unsigned long long)s->n_samples, (unsigned long long)frame);
     s->type = PITH_I16;
-    s->first = (uint64_t)(w.data - s->file.mem);
+    s->first = wav ? (uint64_t)(w.data - s->file.mem) : 0;
     s->hop = hop;
     s->rank = 1;
     s->dim[0] = (uint32_t)frame;

@@ -114,6 +114,7 @@ struct report {
     /* logs */
     double *curve[5]; /* own: [n_epochs] epoch, loss, top1, val_loss, val_top1; NAN: none */
     uint32_t n_epochs;
+    bool curve_of_files;      /* curve[0] is their bytes */
     struct report_file *file; /* owns */
     uint32_t n_files;
     enum report_loss loss;           /* of them */

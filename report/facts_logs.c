@@ -68,9 +68,41 @@ static enum pith_status take_epoch(struct report *r, const char *line, size_t n,
     return PITH_OK;
 }
 
+static double number_of(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* A line of pith train, compress or sweep --log. Of several runs the last counts; of one without
+ * epochs its files. */
+static enum pith_status take_event(struct report *r, const char *line, size_t n, uint32_t number)
+{
+    static const char *const key[COLUMNS] = {"epoch", "loss", "accuracy", "val_loss",
+                                             "val_accuracy"};
+    json_t *o = json_loadb(line, n, 0, NULL);
+    const char *text = json_string_value(json_object_get(o, "event")), *event = text ? text : "";
+    const bool epoch = strcmp(event, "epoch") == 0, file = strcmp(event, "file") == 0;
+    if (strcmp(event, "start") == 0 || (epoch && r->curve_of_files)) {
+        r->n_epochs = 0;
+        r->curve_of_files = false;
+    }
+    r->curve_of_files |= file && r->n_epochs == 0;
+    if ((epoch || (file && r->curve_of_files)) && r->n_epochs < MOST_EPOCHS) {
+        for (uint32_t c = 0; c < COLUMNS; c++)
+            r->curve[c][r->n_epochs] = number_of(o, file && c == 0 ? "bytes" : key[c]);
+        r->n_epochs++;
+    }
+    json_decref(o);
+    return text ? PITH_OK
+                : pith_error_fill(r->err, PITH_ERR_CORRUPT, "%s: line %u is no event",
+                                  r->o->curve.name, number);
+}
+
 static enum pith_status read_curve(struct report *r)
 {
     const struct pith_report_log *log = &r->o->curve;
+    const bool events = log->bytes > 0 && log->data[0] == '{';
     uint32_t at[COLUMNS], number = 0;
     enum pith_status st = PITH_OK;
     if (!log->data)
@@ -85,25 +117,24 @@ static enum pith_status read_curve(struct report *r)
         const size_t n = line_of(line, log->bytes - i);
         const char *end = memchr(line, '\n', log->bytes - i);
         number++;
-        if (number == 1 && !find_columns(line, n, at))
+        if (events)
+            st = n > 0 ? take_event(r, line, n, number) : PITH_OK;
+        else if (number == 1 && !find_columns(line, n, at))
             st = pith_error_fill(r->err, PITH_ERR_CORRUPT,
-                                 "%s: the first line does not name the columns epoch and loss, as "
-                                 "pith train --log writes them",
+                                 "%s: neither events nor a table of epochs, as pith train --log "
+                                 "writes them",
                                  log->name);
         else if (number > 1 && n > 0 && r->n_epochs < MOST_EPOCHS)
             st = take_epoch(r, line, n, at, number);
         i += end ? (size_t)(end - line) + 1 : log->bytes - i;
     }
+    if (!st && events && r->n_epochs == 0)
+        st = pith_error_fill(r->err, PITH_ERR_CORRUPT, "%s: its last run has no epoch and no file",
+                             log->name);
     return st;
 }
 
 /* ---- a search -------------------------------------------------------------------------------- */
-
-static double number_of(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
 
 /* What limits the loss: the drop where the samples resolve it, else the KL divergence of classes,
  * else the SQNR, as noise so that more is worse. */

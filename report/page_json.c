@@ -156,7 +156,8 @@ static json_t *curve_json(const struct report *r)
     static const char *const name[] = {"epoch", "loss", "top1", "val_loss", "val_top1"};
     json_t *o = json_object();
     for (uint32_t c = 0; c < sizeof name / sizeof *name; c++)
-        pith_json_put(&o, name[c], numbers_json(r->curve[c], r->n_epochs));
+        pith_json_put(&o, c == 0 && r->curve_of_files ? "bytes" : name[c],
+                      numbers_json(r->curve[c], r->n_epochs));
     return o;
 }
 

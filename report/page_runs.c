@@ -150,12 +150,12 @@ void pith_page_curve(struct page *p)
                                                     r->curve[0],
                                                     r->curve[k],
                                                     r->n_epochs,
-                                                    true,
-                                                    r->n_epochs <= 30,
+                                                    !r->curve_of_files,
+                                                    r->curve_of_files || r->n_epochs <= 30,
                                                     classes[k == kind ? 1 : 3]};
         const struct chart_plot plot = {.series = series,
                                         .n_series = n,
-                                        .x_name = "epoch",
+                                        .x_name = r->curve_of_files ? "bytes" : "epoch",
                                         .y_name = kind == 1 ? "loss" : "top-1",
                                         .limit = NAN,
                                         .ring_x = NAN,
@@ -163,7 +163,10 @@ void pith_page_curve(struct page *p)
         if (!n)
             continue;
         pith_chart_plot(&c, kind == 1 ? "training-loss" : "training-accuracy",
-                        kind == 1 ? "Loss by epoch" : "Accuracy by epoch", &plot);
+                        r->curve_of_files ? kind == 1 ? "Loss by bytes" : "Accuracy by bytes"
+                        : kind == 1       ? "Loss by epoch"
+                                          : "Accuracy by epoch",
+                        &plot);
         pith_page_figure(p, &c, "");
     }
 }

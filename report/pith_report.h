@@ -43,7 +43,7 @@ struct pith_report_opts {
     const struct pith_feed *feed;  /* samples, for both; NULL: none. Its data sets may have picked
                                       samples; they have the same at the end */
     const char *data_name;         /* for the text; may be NULL */
-    struct pith_report_log curve;  /* pith train --log */
+    struct pith_report_log curve;  /* pith train, compress or sweep --log */
     struct pith_report_log search; /* pith compress --json */
     struct pith_report_log sweep;  /* pith sweep: results.jsonl */
     double seconds;                /* of measuring each model's time; 0: no times */

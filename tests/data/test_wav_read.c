@@ -235,8 +235,8 @@ static void other_encodings_are_refused(void **state)
         {7, 1, 16,
          "a.wav: WAV of format 7 with 16 bits a sample; integers (format 1) of 8, 16, 24 or 32 "
          "bits and floats (format 3) are supported"},
-        {1, 65, 16, "a.wav: WAV with 65 channels; 1 to 64 are supported"},
-        {1, 0, 16, "a.wav: WAV with 0 channels; 1 to 64 are supported"},
+        {1, 65, 16, "a.wav: sound with 65 channels; 1 to 64 are supported"},
+        {1, 0, 16, "a.wav: sound with 0 channels; 1 to 64 are supported"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct wav_bytes w = riff();
@@ -291,7 +291,7 @@ static void broken_files_are_refused(void **state)
     put_samples(&w, 2);
     expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without a format before its data");
     w = plain(0);
-    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without samples");
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: sound without samples");
     w = plain(3);
     w.n--;
     expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: its data declares 6 bytes, the file has 5");
@@ -299,9 +299,6 @@ static void broken_files_are_refused(void **state)
     put_chunk(&w, "fmt ", UINT32_MAX, "ab", 2);
     expect_refusal(&w, PITH_ERR_CORRUPT,
                    "a.wav: a chunk declares 4294967295 bytes, the file has 2");
-    w = plain(1);
-    w.b[3] = 'X'; /* RIFX: big-endian */
-    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: not a WAV file (RIFF WAVE)");
 }
 
 /* Whatever the file is cut to, it is read or refused within its bytes. */

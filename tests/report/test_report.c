@@ -237,20 +237,62 @@ static void integers_come_in_the_units_of_floats(void **state)
 static void logs_are_checked(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "epoch\n1\n", "loss,epoch\nx,1\n", "{}", "{\"files\":[]}", "[", "\xff"};
+    static const char *const bad[] = {"epoch\n1\n",
+                                      "loss,epoch\nx,1\n",
+                                      "{\"event\":\"end\"}\n",
+                                      "{\"event\":\"epoch\"}\n{\"event\":\n",
+                                      "{}",
+                                      "{\"files\":[]}",
+                                      "[",
+                                      "\xff"};
     struct pith_packed net = packed_of("digits", 1, 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct pith_report_opts o = {.size_bytes = sizeof o, .name = "net", .packed = &net};
         struct pith_buffer page = {0};
         struct pith_error err = {0};
-        *(i < 2 ? &o.curve : &o.search) =
+        *(i < 4 ? &o.curve : &o.search) =
             (struct pith_report_log){"log.file", bad[i], strlen(bad[i])};
         assert_int_equal(pith_report(&o, &page, &err), PITH_ERR_CORRUPT);
         assert_non_null(strstr(err.text, "log.file"));
         o.curve = o.search = (struct pith_report_log){0};
         o.sweep = (struct pith_report_log){"log.file", bad[i], strlen(bad[i])};
         assert_int_equal(pith_report(&o, &page, &err), PITH_ERR_CORRUPT);
+    }
+    pith_packed_free(&net);
+}
+
+/* Of several runs the last counts: its epochs, or where it has none its files. */
+static void events_make_a_curve(void **state)
+{
+    (void)state;
+#define START "{\"event\":\"start\",\"command\":\"train\"}\n"
+#define SMALL "{\"event\":\"file\",\"bytes\":20,\"loss\":3}\n"
+#define EPOCH(n, loss)                                                                             \
+    "{\"event\":\"epoch\",\"epoch\":" n ",\"loss\":" loss ",\"val_accuracy\":0.5}\n"
+    static const struct {
+        const char *log, *curve;
+    } runs[] = {
+        {START EPOCH("1", "9") START SMALL EPOCH("1", "2") EPOCH("2", "1") SMALL,
+         "\"curve\":{\"epoch\":[1.0,2.0],\"loss\":[2.0,1.0],\"top1\":[null,null],"
+         "\"val_loss\":[null,null],\"val_top1\":[0.5,0.5]}"},
+        {START EPOCH("1", "9") START SMALL "\n" SMALL "{\"event\":\"end\"}\n",
+         "\"curve\":{\"bytes\":[20.0,20.0],\"loss\":[3.0,3.0],"},
+        {"epoch,loss\n1,2\n", "\"curve\":{\"epoch\":[1.0],\"loss\":[2.0],"},
+    };
+    struct pith_packed net = packed_of("digits", 1, 0);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct pith_report_opts o = {.size_bytes = sizeof o, .name = "net", .packed = &net};
+        struct pith_buffer page = {0};
+        struct pith_error err = {0};
+        o.curve = (struct pith_report_log){"run.jsonl", runs[i].log, strlen(runs[i].log)};
+        if (pith_report(&o, &page, &err))
+            fail_msg("%s", err.text);
+        const char *found = memmem(page.data, page.bytes, "\"curve\":", 8);
+        if (!found || strncmp(found, runs[i].curve, strlen(runs[i].curve)) != 0)
+            fail_msg("%.200s", found ? found : "no curve");
+        const char *title = i == 1 ? "Loss by bytes" : "Loss by epoch";
+        assert_non_null(memmem(page.data, page.bytes, title, strlen(title)));
+        pith_buffer_free(&page);
     }
     pith_packed_free(&net);
 }
@@ -264,6 +306,7 @@ int main(void)
         cmocka_unit_test(short_rows_are_folded),
         cmocka_unit_test(integers_come_in_the_units_of_floats),
         cmocka_unit_test(logs_are_checked),
+        cmocka_unit_test(events_make_a_curve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
