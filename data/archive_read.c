@@ -64,7 +64,7 @@ bool pith_is_tar(const uint8_t *head, size_t n)
     enum { SUM_AT = 148, SUM_BYTES = 8 };
     char text[SUM_BYTES + 1] = {0};
     unsigned long sum = 0;
-    if (n < TAR_BLOCK || head[0] == '\0')
+    if (n < TAR_BLOCK)
         return false;
     memcpy(text, head + SUM_AT, SUM_BYTES);
     for (size_t i = 0; i < TAR_BLOCK; i++)
@@ -185,7 +185,7 @@ static enum pith_status next_file(struct archive_walk *w)
         /* EILSEQ: a name that is not UTF-8, which is taken as it is */
         if (rc && (rc != ARCHIVE_WARN || archive_errno(w->archive) != EILSEQ))
             return broken_archive(w, NULL);
-    } while (archive_entry_filetype(w->entry) != AE_IFREG || archive_entry_hardlink(w->entry));
+    } while (archive_entry_filetype(w->entry) != AE_IFREG);
     w->name = archive_entry_pathname(w->entry);
     if (!w->name)
         return broken_archive(w, "a name that is not UTF-8");
