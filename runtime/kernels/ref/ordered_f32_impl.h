@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ordered_f32_impl.h - template of the dense kernels whose bits are the same on every CPU
- * (kernel_ordered.h). Parameters: ORDERED(name), the name with the level's suffix;
- * VECTOR_BYTES of its registers; ROWS of a panel that are multiplied at once.
+ * (kernel_ordered.h). Parameters: ORDERED(name), the name with the level's suffix; vec and LANES;
+ * ROWS of a panel that are multiplied at once; sum_taps, which makes the sums of depthwise_f32.
  *
  * Lanes are elements of the result, or, of gemv_f32, sixteen sums that every level has; so the
  * width of a register decides how many chains of additions run side by side, never what is in one.
@@ -13,10 +13,8 @@
 #include "core/bytes.h"
 #include "kernels/kernel_ordered.h"
 
-typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
 typedef float column __attribute__((vector_size(ORDERED_MR * sizeof(float)))); /* of a panel */
 
-#define LANES ((uint32_t)(VECTOR_BYTES / sizeof(float)))
 #define VECTORS                                                                                    \
     3u /* side by side: ROWS * VECTORS sums, VECTORS of b and one of a are all registers */
 #define ALWAYS static inline __attribute__((always_inline))
@@ -28,7 +26,11 @@ ALWAYS void tile(const struct gemm_f32_job *job, const float *a, float *c, uint3
                  uint32_t rows, const uint32_t nv)
 {
     vec acc[ROWS][VECTORS];
-    memset(acc, 0, sizeof acc);
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < ROWS; i++)
+#pragma GCC unroll 3
+        for (uint32_t v = 0; v < nv; v++)
+            acc[i][v] = (vec){0};
     if (job->resume)
         for (uint32_t i = 0; i < rows; i++)
             memcpy(acc[i], c + i * job->ldc + j, nv * sizeof(vec));
@@ -195,53 +197,15 @@ void ORDERED(pith_gemv_f32)(const struct gemv_f32_job *job)
 
 /* ---- depthwise_f32 --------------------------------------------------------------------------- */
 
-/* Outputs [begin, end) of a row under tap kx, those it lies inside of the image for. */
-static void reach_of(const struct conv_geom *g, uint32_t kx, uint32_t *begin, uint32_t *end)
-{
-    const uint32_t at = kx * g->dil_w, stride = g->stride_w, last = g->pad_left + g->w - 1;
-    *begin = at >= g->pad_left ? 0 : (g->pad_left - at + stride - 1) / stride;
-    *end = at > last ? 0 : (last - at) / stride + 1;
-    *end = *end < g->ow ? *end : g->ow;
-}
-
-/* y[ox] += w * x[ox * stride]: one tap of a row. With a constant stride of 1 it is vectorized. */
-static void add_tap(const float *x, uint32_t stride, float w, float *y, uint32_t n)
-{
-    if (stride == 1)
-        for (uint32_t i = 0; i < n; i++)
-            y[i] += w * x[i];
-    else
-        for (uint32_t i = 0; i < n; i++)
-            y[i] += w * x[(size_t)i * stride];
-}
-
-static void depthwise_row(const struct conv_geom *g, const float *x, const float *w, uint32_t oy,
-                          float *y)
-{
-    memset(y, 0, g->ow * sizeof *y);
-    for (uint32_t ky = 0; ky < g->kh; ky++) {
-        /* rows above the image wrap round to large numbers */
-        const uint32_t iy = oy * g->stride_h + ky * g->dil_h - g->pad_top;
-        for (uint32_t kx = 0, begin, end; iy < g->h && kx < g->kw; kx++) {
-            reach_of(g, kx, &begin, &end);
-            if (begin >= end)
-                continue;
-            const size_t ix = (size_t)begin * g->stride_w + kx * g->dil_w - g->pad_left;
-            add_tap(x + (size_t)iy * g->w + ix, g->stride_w, w[ky * g->kw + kx], y + begin,
-                    end - begin);
-        }
-    }
-}
-
 void ORDERED(pith_depthwise_f32)(const struct depthwise_f32_job *job)
 {
     const struct conv_geom *g = job->g;
-    const size_t pixels = (size_t)g->oh * g->ow, taps = (size_t)g->kh * g->kw;
+    const size_t pixels = (size_t)g->oh * g->ow;
+    struct depthwise_f32_job sums = *job;
+    sums.bias = sums.residual = NULL;
+    sum_taps(&sums);
     for (size_t i = 0; i < job->planes; i++) {
         float *y = job->y + i * job->y_step;
-        for (uint32_t oy = 0; oy < g->oh; oy++)
-            depthwise_row(g, job->x + i * job->x_step, job->w + i * taps, oy,
-                          y + (size_t)oy * g->ow);
         if (job->bias)
             add_number(y, job->bias[i], pixels);
         if (job->residual)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ordered_f32_avx512.c - see ordered_f32_impl.h. */
 #define ORDERED(name) name##_ordered_avx512
-#define VECTOR_BYTES 64
 #define ROWS 8u
+#include "kernels/x86/simd_avx512.h"
+#include "kernels/x86/ordered_taps.h"
 #include "kernels/ref/ordered_f32_impl.h"
