@@ -5,23 +5,7 @@
 #define STRIDED_COPY_H
 
 #include "op_interface/op_exec.h"
-
-/* memcpy for runs that are mostly short. */
-void pith_copy_bytes(void *to, const void *from, size_t n);
-
-/* A plane whose rows become columns, and each row `times` of them:
- *
- *     dst[c * apart + r] = src[r / times * step + c], r < rows, c < columns */
-struct turned {
-    ptrdiff_t step;       /* elements */
-    size_t apart;         /* elements */
-    size_t rows, columns; /* of dst: columns of `rows` elements */
-    uint32_t bytes;       /* of an element: 1, 2, 4 or 8 */
-    uint32_t times;       /* > 0 */
-};
-
-/* src and dst do not overlap and are aligned to elements. */
-void pith_turn(const struct turned *t, const void *src, void *dst);
+#include "op_interface/turn.h"
 
 /* Element (i0, i1, ...) of the box lies at src + sum(i * src_step), and goes to the dense row-major
  * dst. Steps count elements and may be negative or 0. */

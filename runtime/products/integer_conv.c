@@ -11,7 +11,7 @@
 #include "products/integer_conv.h"
 #include "products/integer_places.h"
 #include "kernels/ref/integer_element.h"
-#include "op_interface/strided_copy.h"
+#include "op_interface/turn.h"
 
 struct conv_run {
     const struct integer_conv *c;
