@@ -118,6 +118,7 @@ static inline uint32_t gd_node_of(enum pith_op op, void (*set)(int32_t *attr, vo
     pith_op_attr_defaults(node->info, gd.attr[n]);
     if (set)
         set(gd.attr[n], arg);
+    memset(gd.in[n], 0x7f, sizeof gd.in[n]); /* no value: an input read past its end shows */
     memcpy(gd.in[n], in, n_in * sizeof *in);
     for (uint32_t i = 0; i < n_in; i++)
         views[i] = in[i] == PITH_NO_VALUE ? NULL : &gd.value[in[i]];
