@@ -97,7 +97,7 @@ static bool parse_side(struct piece t, uint32_t *side)
 static bool parse_size(struct piece t, uint32_t *h, uint32_t *w)
 {
     struct piece rest = t, head = next_piece(&rest, 'x');
-    return head.n < t.n && parse_side(head, h) && parse_side(rest, w);
+    return parse_side(head, h) && parse_side(rest, w);
 }
 
 /* A side, or a size. What a name in front says of size goes. */

@@ -16,6 +16,8 @@
 #include "base/byte_out.h"
 #include "core/bytes.h"
 #include "base/count_text.h"
+#include "base/cpu_allowed.h"
+#include "pith_runtime.h"
 #include "base/error_fill.h"
 #include "base/foreign_format.h"
 #include "base/narrow_float.h"
@@ -421,6 +423,24 @@ static void folders_of_tensorflow(void **state)
     assert_null(pith_foreign_folder(longest));
 }
 
+/* ---- instruction sets ------------------------------------------------------------------------ */
+
+static void allowed_sets(void **state)
+{
+    (void)state;
+    const uint32_t all = pith_cpu_features();
+    assert_int_equal(pith_cpu_allowed(), all);
+    for (uint32_t bit = 0; bit < 30; bit++) {
+        const uint32_t mask = UINT32_C(1) << bit;
+        pith_cpu_allow(mask);
+        assert_int_equal(pith_cpu_allowed(), mask == PITH_CPU_REF ? 0 : all & mask);
+        pith_cpu_allow(mask | PITH_CPU_REF);
+        assert_int_equal(pith_cpu_allowed(), 0);
+    }
+    pith_cpu_allow(0); /* no mask: all that there are */
+    assert_int_equal(pith_cpu_allowed(), all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(decimals),
         cmocka_unit_test(amounts),
         cmocka_unit_test(counts),
+        cmocka_unit_test(allowed_sets),
         cmocka_unit_test(errors),
         cmocka_unit_test(bytes_in_the_making),
         cmocka_unit_test(numbers_of_few_bytes),
