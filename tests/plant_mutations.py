@@ -42,6 +42,7 @@ SAME = " -O2 -fno-sanitize=all"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
 LONG_SECONDS = 20   # of a processor: programs that take more are not near
+QUICK_SECONDS = 2   # of a processor: of the near ones, those that take no more run first
 NEAR_SECONDS = 100  # of a processor: those behind the first that take so much together are not, either
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
@@ -339,7 +340,7 @@ class Study:
 
     def order(self, m):
         """The programs of a change: as listed, those of a pattern by the words they share with the file, then
-        by the time they take."""
+        by the time they take. Of drawn changes the quick ones come first."""
         words = set(os.path.basename(m.path).split(".")[0].split("_"))
         programs = []
         for pattern in m.tests:
@@ -347,6 +348,8 @@ class Study:
                     -len(words & set(os.path.basename(n).split("_"))), self.before.get(n, 1))):
                 if n not in programs and not self.is_long(n):
                     programs.append(n)
+        if self.sanitized:
+            programs.sort(key=lambda n: self.before.get(n, 0) > QUICK_SECONDS)
         return programs
 
     def try_one(self, m):
