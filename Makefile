@@ -63,7 +63,7 @@ TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 
 # ---- what is compiled ----------------------------------------------------------------------------
 # Files of one instruction set are named after it; rooms x86 and arm are of one processor.
-OTHER_ARCH := $(if $(filter x86_64,$(ARCH)),,%_avx2.c %_avx512.c %/x86 %/x86/integer) $(if $(filter aarch64,$(ARCH)),,%/arm)
+OTHER_ARCH := $(if $(filter x86_64,$(ARCH)),,%_avx2.c %_avx512.c %/x86 %/x86/integer) $(if $(filter aarch64 arm,$(ARCH)),$(if $(filter arm,$(ARCH)),%_dotprod.c %_i8mm.c),%/arm)
 ALL_ROOMS = $(foreach m,$(MODULES) mpi,$(ROOMS_$(m)))
 rooms = $(filter-out $(OTHER_ARCH),$(ROOMS_$(1)))
 sources = $(foreach r,$(call rooms,$(1)),$(filter-out $(OTHER_ARCH),$(wildcard $(r)/*.c))) $(MORE_SRC_$(1))
@@ -119,6 +119,7 @@ ISA_vnni := $(ISA_avx512) -mavx512vnni
 ISA_amx := $(ISA_vnni) -mamx-tile -mamx-int8
 ISA_vbmivnni := $(ISA_vbmi) -mavx512vnni
 ISA_avxvnni := $(ISA_avx2) -mavxvnni
+ISA_neon := $(if $(filter arm,$(ARCH)),-march=armv7-a -mfpu=neon)
 ISA_dotprod := -march=armv8.2-a+dotprod
 ISA_i8mm := -march=armv8.2-a+dotprod+i8mm
 isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))

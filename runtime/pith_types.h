@@ -62,7 +62,7 @@ enum {
     PITH_CPU_VNNI = 1u << 3,    /* avx512 vnni; needs AVX512 */
     PITH_CPU_AVXVNNI = 1u << 4, /* vnni of 256-bit vectors, without avx512; needs AVX2 */
     PITH_CPU_AMX = 1u << 5,     /* amx tiles, int8; needs VNNI */
-    PITH_CPU_NEON = 1u << 8,
+    PITH_CPU_NEON = 1u << 8,    /* of AArch64 and Armv7, and SIMD128 of WebAssembly */
     PITH_CPU_DOTPROD = 1u << 9, /* sdot, udot; needs NEON */
     PITH_CPU_I8MM = 1u << 10    /* smmla; needs DOTPROD */
 };

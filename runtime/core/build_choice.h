@@ -48,6 +48,16 @@ enum build_part {
 #define BUILT_SPARSE                                                                               \
     (BUILT_PART(BITMAPS) | BUILT_PART(GAPS) | BUILT_PART(RANS) | BUILT_PART(ADAPTIVE))
 
+/* Whether the kernels of kernels/arm are: of 32-bit processors, most of which have no vectors, by
+ * PITH_BUILD_CPU alone. */
+#if defined(__aarch64__)
+#define NEON_BUILT 1
+#elif defined(__arm__) || defined(__wasm_simd128__)
+#define NEON_BUILT (PITH_BUILD_CPU >> 8 & 1) /* PITH_CPU_NEON */
+#else
+#define NEON_BUILT 0
+#endif
+
 /* Whether operator number op (core/op_number.h: 0 to 127, a constant) is built. */
 #define BUILT_OP(op) (((op) < 64 ? PITH_BUILD_OPS_LOW : PITH_BUILD_OPS_HIGH) >> ((op)&63) & 1)
 /* Whether loops or branches are; and an operator with f32 products. */

@@ -129,9 +129,19 @@ uint32_t pith_cpu_features(void)
 
 #else
 
+#if defined(__arm__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 uint32_t pith_cpu_features(void)
 {
+#if defined(__ARM_NEON) || defined(__wasm_simd128__)
+    return PITH_CPU_NEON;
+#elif defined(__arm__) && defined(__linux__)
+    return getauxval(AT_HWCAP) & 1ul << 12 ? (uint32_t)PITH_CPU_NEON : 0; /* HWCAP_NEON */
+#else
     return 0;
+#endif
 }
 
 #endif

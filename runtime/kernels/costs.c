@@ -13,7 +13,7 @@ static const struct {
     /* All alike: without vectors an index costs about what an f32 does, and the form takes a
      * quarter of the memory or less, which is what such machines are short of. */
     {"scalar", 0, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256, {0, 0}}},
-#ifdef __aarch64__
+#if NEON_BUILT
     /* Of no machine: instructions an element under emulation, at five a nanosecond, and matrices
      * that stream 12 bytes a nanosecond from L3, 8 from memory. */
     {"neon", PITH_CPU_NEON, {{7, 6, 0, 29, 18, 10}, {52, 24, 16}, 107, 0, 32, {5, 20}}},

@@ -62,7 +62,7 @@ void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 #define RANS_KERNELS_OWN(KERNEL)                                                                   \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx2, PITH_CPU_AVX2)                            \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)
-#elif defined(__aarch64__)
+#elif NEON_BUILT
 #define HUFF_KERNELS_OWN(KERNEL)
 #define RANS_KERNELS_OWN(KERNEL) KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)
 #else

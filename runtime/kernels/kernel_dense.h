@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/build_choice.h"
 #include "kernels/act_kind.h"
 #include "kernels/kernel_list.h"
 
@@ -122,6 +123,7 @@ struct conv_f32_job {
 };
 
 #define DENSE_MAX_NR 64u
+#define NEON_MR (UINTPTR_MAX > 0xffffffffu ? 8 : 4) /* 32 registers, or 16 */
 #define DENSE_PANEL_ALIGN 16u
 
 /* `planes` output channels of a depthwise convolution (g->c == 1) that depthwise_fits(): a copy of
@@ -264,10 +266,17 @@ struct dense_kernels {
 
 /* Processors with packed kernels, if only ordered ones (kernel_ordered.h): elsewhere what is
  * made of them is left out. */
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || NEON_BUILT
 #define IF_DENSE_TILES(...) __VA_ARGS__
 #else
 #define IF_DENSE_TILES(...)
+#endif
+
+/* What has the reference's bits: vectors of Armv7 take denormal floats for 0. */
+#ifdef __arm__
+#define IF_DENORMALS(...)
+#else
+#define IF_DENORMALS(...) __VA_ARGS__
 #endif
 
 /* features: as pith_kernels_fill. */
@@ -309,7 +318,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(winograd4_in, winograd4_in_fn, pith_winograd4_in_avx512, PITH_CPU_AVX512)               \
     KERNEL(winograd4_out, winograd_out_fn, pith_winograd4_out_avx512, PITH_CPU_AVX512)             \
     KERNEL(pool_f32, pool_f32_fn, pith_pool_f32_avx512, PITH_CPU_AVX512)
-#elif defined __aarch64__
+#elif NEON_BUILT
 #define DENSE_KERNELS_OWN(KERNEL)                                                                  \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_neon, PITH_CPU_NEON)                               \
     KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_neon, PITH_CPU_NEON)                         \
@@ -321,7 +330,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_neon, PITH_CPU_NEON)                   \
     KERNEL(winograd4_in, winograd4_in_fn, pith_winograd4_in_neon, PITH_CPU_NEON)                   \
     KERNEL(winograd4_out, winograd_out_fn, pith_winograd4_out_neon, PITH_CPU_NEON)                 \
-    KERNEL(pool_f32, pool_f32_fn, pith_pool_f32_neon, PITH_CPU_NEON)                               \
+    IF_DENORMALS(KERNEL(pool_f32, pool_f32_fn, pith_pool_f32_neon, PITH_CPU_NEON))                 \
     KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_neon, PITH_CPU_NEON)
 #else
 #define DENSE_KERNELS_OWN(KERNEL)

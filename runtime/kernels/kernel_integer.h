@@ -72,6 +72,7 @@
 #define PITH_KERNEL_INTEGER_H
 
 #include <stdbool.h>
+#include "core/build_choice.h"
 #include "core/bytes.h"
 #include "kernels/kernel_list.h"
 #include "pith_types.h"
@@ -104,8 +105,14 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #else
 #define SLOTS_BUILT 0
 #endif
-/* Machines of 32 bits compute with weights as they are (products/integer_direct.h). */
-#define PACKED_BUILT (UINTPTR_MAX > 0xffffffffu)
+#ifdef __aarch64__
+#define IF_AARCH64(...) __VA_ARGS__
+#else
+#define IF_AARCH64(...)
+#endif
+/* Machines of 32 bits without vectors compute with weights as they are
+ * (products/integer_direct.h). */
+#define PACKED_BUILT (UINTPTR_MAX > 0xffffffffu || NEON_BUILT)
 /* x86 alone has kernels of Winograd's and of grids. */
 #ifdef __x86_64__
 #define WINOGRAD_I8_BUILT 1
@@ -464,15 +471,15 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     BYTE_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                                   \
     KERNEL(bytes.interleave, interleave_fn, pith_interleave_vbmi, PITH_CPU_VBMI)                   \
     KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes_vbmi, PITH_CPU_VBMI)
-#elif defined __aarch64__
+#elif NEON_BUILT
 #define INTEGER_KERNELS_OWN(KERNEL)                                                                \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_neon, PITH_CPU_NEON)                                  \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_neon, PITH_CPU_NEON)                   \
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i16_neon, PITH_CPU_NEON)                             \
     KERNEL(gemm_i16[1], gemm_i8_fn, pith_gemm_i16_long_neon, PITH_CPU_NEON)                        \
-    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD)                            \
-    KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_dotprod, PITH_CPU_DOTPROD)                      \
-    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_i8mm, PITH_CPU_I8MM)                                  \
+    IF_AARCH64(KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD))                \
+    IF_AARCH64(KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_dotprod, PITH_CPU_DOTPROD))          \
+    IF_AARCH64(KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_i8mm, PITH_CPU_I8MM))                      \
     BYTE_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else
 #define INTEGER_KERNELS_OWN(KERNEL)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/build_choice.h"
 #include "kernels/act_kind.h"
 #include "kernels/kernel_list.h"
 
@@ -117,7 +118,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     ROW_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                                    \
     KERNEL(elementwise, const struct elementwise_rows, pith_elementwise_f32_avx2, PITH_CPU_AVX2)   \
     KERNEL(elementwise, const struct elementwise_rows, pith_elementwise_f32_avx512, PITH_CPU_AVX512)
-#elif defined __aarch64__
+#elif NEON_BUILT
 #define ROW_KERNELS_OWN(KERNEL) ROW_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else
 #define ROW_KERNELS_OWN(KERNEL)

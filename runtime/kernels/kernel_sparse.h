@@ -99,7 +99,7 @@ struct sparse_kernels {
 
 /* Processors with kernels of several rows: elsewhere they are left out, as they are never chosen.
  */
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || NEON_BUILT
 #define IF_SPARSE_ROWS(...) __VA_ARGS__
 #else
 #define IF_SPARSE_ROWS(...)
@@ -131,7 +131,7 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)            \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)            \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)
-#elif defined __aarch64__
+#elif NEON_BUILT
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
     KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_neon, PITH_CPU_NEON)             \
     KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook_neon, PITH_CPU_NEON)       \

@@ -14,7 +14,7 @@ static void set_tile(struct dense_kernels *k, uint32_t features)
         k->mr = 4, k->nr = 24, k->nr_max = 24, k->mr_wide = 6, k->nr_wide = 16, k->lanes = 8,
         k->strided = true;
     else if (features & PITH_CPU_NEON)
-        k->mr = 8, k->nr = k->nr_max = 12, k->lanes = 4;
+        k->mr = NEON_MR, k->nr = k->nr_max = 12, k->lanes = 4;
 }
 
 void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features)

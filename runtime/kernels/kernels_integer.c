@@ -16,7 +16,7 @@ static const struct panels levels[] = {
     {PITH_CPU_AVX2, .nr = 8, .k_step = 2, .block = 32, .group = 2, .wide = true},
     {PITH_CPU_AVXVNNI, .nr = 8, .k_step = 4, .block = 32, .group = 4},
     {PITH_CPU_VNNI, .nr = 16, .k_step = 4, .block = 32, .group = 4, .words_nr = 16},
-#elif defined __aarch64__
+#elif NEON_BUILT
     {PITH_CPU_NEON, .nr = 8, .k_step = 16, .block = 16, .group = 1, .middle = 128},
     {PITH_CPU_DOTPROD, .nr = 8, .k_step = 4, .block = 16, .group = 1, .middle = 128},
     {PITH_CPU_I8MM, .nr = 8, .k_step = 8, .block = 16, .group = 1, .middle = 128},

@@ -11,6 +11,7 @@ export async function open(wasm, file) {
     const status = pith.open(at, file.length);
     if (status) throw new Error(`pith: status ${status}`);
     return {
+        inputs: pith.input_bytes(0) / 4,
         run(input) {
             if (input.byteLength !== pith.input_bytes(0))
                 throw new Error(`pith: input of ${input.byteLength} bytes, the network takes ${pith.input_bytes(0)}`);

@@ -201,30 +201,36 @@ linked tiny_ad01_coded 150 9000000 4600000 "1024 512"
 hold "linked tiny_ad01_coded: instructions of a run in percent of plain weights" $((100 * $(number run) / plain)) 500 300
 linked tiny_ad01_coded 150 11000000 1000000 "1024 512" 400000
 
-# ---- AArch64: instructions of a run of MobileNet-v2 --------------------------------------------------------
-if command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null; then
-    ${CC:-gcc} -O1 -shared -fPIC -Wall -Wextra -Werror $here/count_instructions.c -o "$work/count.so" || exit 1
-    name=imagenet_mobilenet_v2
-    inputs "$work/in.npy" 3 224 224
-    "$PITH" quantize "$PITH_DATA/models/$name.onnx" -d "$work/in.npy" --samples 4 --rounding nearest --all-integers -q \
-        -o "$work/$name.pith" || exit 1
-    printf '.section .rodata\n.global model_image, model_image_bytes\n.balign 64\nmodel_image: .incbin "%s"\nend: .balign 4\nmodel_image_bytes: .4byte end - model_image\n' \
-        "$work/$name.pith" >"$work/image.S"
-    mkdir "$work/a64"
-    cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ftree-vectorize -ffp-contract=off -fno-math-errno -DPITH_BUILD_CPU=0xffffffffu -Iruntime"
-    for file in $core runtime/kernels/arm/*.c; do
-        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *_i8mm.c) isa=-march=armv8.2-a+dotprod+i8mm ;; *) isa= ;; esac
-        $cache $cc $isa -c "$file" -o "$work/a64/$(basename "$file" .c).o" || exit 1
+# ---- AArch64, armhf: instructions of a run of MobileNet-v2 -------------------------------------------------
+${CC:-gcc} -O1 -shared -fPIC -Wall -Wextra -Werror $here/count_instructions.c -o "$work/count.so" || exit 1
+name=imagenet_mobilenet_v2
+inputs "$work/in.npy" 3 224 224
+"$PITH" quantize "$PITH_DATA/models/$name.onnx" -d "$work/in.npy" --samples 4 --rounding nearest --all-integers -q \
+    -o "$work/integers.pith" && "$PITH" encode "$PITH_DATA/models/$name.onnx" -q -o "$work/floats.pith" || exit 1
+linux() { # name prefix emulator "flags of NEON's files" files...: compiles the runtime, if the tools are there
+    machine=$1 neon=$4 emulator=$3
+    cc="$2-gcc -std=c11 -O2 -ftree-vectorize -ffp-contract=off -fno-math-errno -DPITH_BUILD_CPU=0xffffffffu -Iruntime"
+    command -v "$2-gcc" >/dev/null && command -v "$3" >/dev/null || return 1
+    shift 4
+    objects_of "$machine" "$cc" "$@"
+}
+mobilenet() { # network kernels most [aim]
+    printf '.section .rodata\n.global model_image, model_image_bytes\n.balign 64\nmodel_image: .incbin "%s"\nend: .balign 4\nmodel_image_bytes: .4byte end - model_image\n.section .note.GNU-stack\n' \
+        "$work/$1.pith" >"$work/image.S"
+    $cc -static "-DCPU_MASK=($2)" $here/run_times.c "$work/image.S" $objects -o "$work/run" || exit 1
+    for n in 1 2; do
+        "$emulator" -cpu max -plugin "$work/count.so" "$work/run" $n 2>"$work/count.$n" || exit 1
     done
-    for kernels in PITH_CPU_NEON "PITH_CPU_NEON|PITH_CPU_DOTPROD" "PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM"; do
-        $cc -static "-DCPU_MASK=($kernels)" $here/run_times.c "$work/image.S" "$work"/a64/*.o -o "$work/run64" || exit 1
-        for n in 1 2; do
-            qemu-aarch64 -cpu max -plugin "$work/count.so" "$work/run64" $n 2>"$work/count.$n" || exit 1
-        done
-        most="150000000 120000000"
-        case $kernels in *DOT*) most="60000000 45000000" ;; esac
-        hold "AArch64, MobileNet-v2: instructions of a run, $kernels" $(($(cat "$work/count.2") - $(cat "$work/count.1"))) $most
-    done
+    hold "$machine, MobileNet-v2 in $1: instructions of a run, $2" $(($(cat "$work/count.2") - $(cat "$work/count.1"))) $3 $4
+}
+if linux AArch64 aarch64-linux-gnu qemu-aarch64 "" runtime/kernels/arm/*.c; then
+    mobilenet integers PITH_CPU_NEON 150000000 120000000
+    mobilenet integers "PITH_CPU_NEON|PITH_CPU_DOTPROD" 60000000 45000000
+    mobilenet integers "PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM" 60000000 45000000
+fi
+if linux armhf arm-linux-gnueabihf qemu-arm "-march=armv7-a -mfpu=neon" runtime/kernels/arm/*_neon.c; then
+    mobilenet integers PITH_CPU_NEON 280000000
+    mobilenet floats PITH_CPU_NEON 360000000
 fi
 echo "$figures figures, $above above the aim"
 exit $status

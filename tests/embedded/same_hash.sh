@@ -3,8 +3,8 @@
 # Two samples, one of floats with Huffman codes and one of integers, give the same output bits on every
 # platform for which there are a compiler and an emulator: Cortex-M0+, M3 (soft float), M4F and M33,
 # freestanding; RISC-V of 32 bits without floats, freestanding, and of 64; AArch64, armhf, i686, wasm32,
-# and s390x, which is big-endian. AArch64 runs integers with NEON's kernels, too, with and without dot
-# products.
+# and s390x, which is big-endian. AArch64, armhf and wasm32 run integers with vectors, too, AArch64 with and
+# without dot products.
 command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null ||
     { echo "no arm-none-eabi-gcc or qemu-system-arm"; exit 77; }
 work=$(mktemp -d)
@@ -69,29 +69,28 @@ linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
 linux s390x-linux-gnu s390x -fexcess-precision=fast
 linux aarch64-linux-gnu aarch64
 if has clang wasm-ld node && [ -d /usr/include/wasm32-wasi ]; then
-    cat >"$work/run.mjs" <<'END'
-import { WASI } from 'node:wasi';
-import { readFileSync } from 'node:fs';
-const wasi = new WASI({ version: 'preview1' });
-const module = await WebAssembly.compile(readFileSync(process.argv[2]));
-wasi.start(await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport }));
-END
-    platform wasm32 "clang --target=wasm32-wasi" $here/hosted_print.c node --no-warnings "$work/run.mjs"
+    node="node --no-warnings $here/run_wasi.mjs"
+    platform wasm32 "clang --target=wasm32-wasi" $here/hosted_print.c $node
 fi
+nets=integers all=-DPITH_BUILD_CPU=0xffffffffu neon=
 if has aarch64-linux-gnu-gcc qemu-aarch64; then
-    mkdir "$work/neon"
-    for file in $core runtime/kernels/arm/*.c; do
-        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *_i8mm.c) isa=-march=armv8.2-a+dotprod+i8mm ;; *) isa= ;; esac
-        object=$work/neon/$(basename "$file" .c).o
-        $cache aarch64-linux-gnu-gcc $flags -DPITH_BUILD_CPU=0xffffffffu $isa -c "$file" -o "$object" || exit 1
-        neon="$neon $object"
-    done
-    nets=integers
-    objects=$neon
+    objects_of aarch64-vectors "aarch64-linux-gnu-gcc $flags $all" runtime/kernels/arm/*.c
+    kernels=$objects
     linux aarch64-linux-gnu aarch64 "" -DCPU_MASK=PITH_CPU_NEON
-    objects=$neon
+    objects=$kernels
     linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
     linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM)"
+fi
+if has arm-linux-gnueabihf-gcc qemu-arm; then
+    neon="-march=armv7-a -mfpu=neon"
+    objects_of armhf-vectors "arm-linux-gnueabihf-gcc $flags $all" runtime/kernels/arm/*_neon.c
+    linux arm-linux-gnueabihf arm "" -DCPU_MASK=PITH_CPU_NEON
+fi
+if [ -n "$node" ]; then
+    wasm="clang --target=wasm32-wasi -msimd128"
+    neon=
+    objects_of wasm-vectors "$wasm $flags $all" runtime/kernels/arm/*_neon.c
+    platform wasm32-simd128 "$wasm" "-DCPU_MASK=PITH_CPU_NEON $here/hosted_print.c" $node
 fi
 echo "one hash:$tried"
 exit $status

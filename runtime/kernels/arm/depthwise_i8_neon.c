@@ -6,8 +6,8 @@
 #include "kernels/arm/simd_i32_neon.h"
 
 #define BLOCK 16u
-#define PIXELS 4u
-#define USUAL_TAPS 9u /* 3 x 3: without a loop */
+#define PIXELS (UINTPTR_MAX > 0xffffffffu ? 4u : 2u) /* sums of one take four registers */
+#define USUAL_TAPS 9u                                /* 3 x 3: without a loop */
 
 /* Channels 0 to 7, 8 to 15. */
 struct block_sums {

@@ -2,8 +2,8 @@
 /* gemm_i16_neon.c - gemm_i16 (kernel_integer.h), with sums of 32 bits and of 64. A step is two
  * neighbours of x and, of each output, two weights: products of both stand side by side in 32 bits,
  * which they fit. Pairs are added at the end, modulo 2^32, or each as it comes, to 64 bits. */
-#include <arm_neon.h>
 #include <string.h>
+#include "kernels/arm/neon.h"
 #include "kernels/kernel_integer.h"
 
 #define LANES WORDS_NR

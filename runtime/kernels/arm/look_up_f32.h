@@ -5,7 +5,7 @@
 #ifndef LOOK_UP_F32_H
 #define LOOK_UP_F32_H
 
-#include <arm_neon.h>
+#include "kernels/arm/neon.h"
 #include "kernels/kernel_sparse.h"
 
 #define LOOK_UPS 16u

@@ -2,7 +2,7 @@
 /* rans_rows_neon.c - kernel_decode.h with four lanes in a register. The states of a register
  * that are low take the next words in order: a table of byte permutations says, for each set of
  * lanes, which of the four next words goes to which lane. */
-#include <arm_neon.h>
+#include "kernels/arm/neon.h"
 #include "kernels/kernel_decode.h"
 
 #define WIDTH 4u

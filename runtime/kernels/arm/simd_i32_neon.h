@@ -4,8 +4,8 @@
 #ifndef SIMD_I32_NEON_H
 #define SIMD_I32_NEON_H
 
-#include <arm_neon.h>
 #include <string.h>
+#include "kernels/arm/neon.h"
 #include "kernels/kernel_integer.h"
 
 /* Compilers that move loads ahead of this would keep sums in memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_neon.h - simd_avx512.h for NEON: four lanes, and 32 registers.
+/* simd_neon.h - simd_avx512.h for NEON: four lanes, and 32 registers, or 16 (neon.h).
  *
  * NEON has no masks. One is a number with a bit for each lane here, and a load or store of some
  * lanes goes lane by lane: only the edges of tiles need it, with the same mask each time, so that
@@ -7,15 +7,20 @@
 #ifndef SIMD_NEON_H
 #define SIMD_NEON_H
 
-#include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "kernels/arm/neon.h"
+#include "kernels/kernel_dense.h"
 
 #define LANES 4
 #define ISA(name) name##_neon
 
 /* Loads are instructions of their own here, but the compiler may still move them behind uses. */
+#ifdef __wasm__
+#define IN_REGISTER(v)
+#else
 #define IN_REGISTER(v) __asm__("" : "+w"(v))
+#endif
 
 typedef float32x4_t vec;
 typedef uint32_t vmask;
@@ -140,7 +145,7 @@ static inline void vec_store_zipped(float *p, vec a, vec b)
     vst2q_f32(p, (float32x4x2_t){{a, b}});
 }
 
-/* a b + c, rounded once */
+/* a b + c, rounded once; on 32-bit machines twice */
 static inline vec vec_fma(vec a, vec b, vec c)
 {
     return vfmaq_f32(c, a, b);
@@ -181,33 +186,43 @@ static inline float vec_sum(vec v)
     return vget_lane_f32(s, 0) + vget_lane_f32(s, 1);
 }
 
-/* 8 floats: one k of a panel of 8 rows */
-typedef float32x4x2_t rvec;
+/* One k of a panel of NEON_MR rows. */
+#define RVECS (NEON_MR / 4)
+typedef struct {
+    vec val[RVECS];
+} rvec;
 
 static inline rvec rvec_load(const float *p)
 {
-    return (rvec){{vld1q_f32(p), vld1q_f32(p + 4)}};
+    rvec v;
+    for (int i = 0; i < RVECS; i++)
+        v.val[i] = vld1q_f32(p + 4 * i);
+    return v;
 }
 
 static inline void rvec_store(float *p, rvec v)
 {
-    vst1q_f32(p, v.val[0]);
-    vst1q_f32(p + 4, v.val[1]);
+    for (int i = 0; i < RVECS; i++)
+        vst1q_f32(p + 4 * i, v.val[i]);
 }
 
 static inline rvec rvec_set1(float f)
 {
-    return (rvec){{vdupq_n_f32(f), vdupq_n_f32(f)}};
+    rvec v;
+    for (int i = 0; i < RVECS; i++)
+        v.val[i] = vdupq_n_f32(f);
+    return v;
 }
 
 static inline rvec rvec_fma(rvec a, rvec b, rvec c)
 {
-    return (rvec){
-        {vfmaq_f32(c.val[0], a.val[0], b.val[0]), vfmaq_f32(c.val[1], a.val[1], b.val[1])}};
+    for (int i = 0; i < RVECS; i++)
+        c.val[i] = vfmaq_f32(c.val[i], a.val[i], b.val[i]);
+    return c;
 }
 
-/* One k of a panel of weights: a multiply-add takes one lane of a register as its factor, so eight
- * weights are two loads. */
+/* One k of a panel of weights: a multiply-add takes one lane of a register as its factor, so four
+ * weights are one load. */
 typedef rvec vweights;
 #define WEIGHTS_STRIDED 0
 
@@ -216,10 +231,31 @@ static inline vweights vweights_at(const float *a)
     return rvec_load(a);
 }
 
-/* at: in bytes */
-static inline vec vweights_set1(vweights w, size_t at)
+/* at: in bytes. Compilers for AArch64 take the lane by themselves. */
+#ifdef __arm__
+typedef struct {
+    float32x2_t pair;
+    bool second;
+} vweight;
+
+static inline vweight vweights_set1(vweights w, size_t at)
+{
+    const vec four = w.val[at / 16];
+    return (vweight){at % 16 < 8 ? vget_low_f32(four) : vget_high_f32(four), at / 4 % 2};
+}
+
+static inline vec vweight_fma(vweight w, vec b, vec c)
+{
+    return w.second ? vmlaq_lane_f32(c, b, w.pair, 1) : vmlaq_lane_f32(c, b, w.pair, 0);
+}
+#else
+typedef vec vweight;
+#define vweight_fma vec_fma
+
+static inline vweight vweights_set1(vweights w, size_t at)
 {
     return vdupq_n_f32(w.val[at / 16][at / 4 % 4]);
 }
+#endif
 
 #endif

@@ -94,10 +94,10 @@ tile_run(const struct conv_rows_f32_job *job, const struct tile *t, const struct
             const vweights all = vweights_at(a);
 #pragma GCC unroll 16
             for (int i = 0; i < mr; i++) {
-                vec w = vweights_set1(all, (size_t)i * sizeof(float));
+                vweight w = vweights_set1(all, (size_t)i * sizeof(float));
 #pragma GCC unroll 4
                 for (int j = 0; j < nv; j++)
-                    acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
+                    acc[i][j] = vweight_fma(w, bv[j], acc[i][j]);
             }
         }
     }

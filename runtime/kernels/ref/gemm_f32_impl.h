@@ -192,10 +192,10 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         const vweights all = vweights_at(a);
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            vec w = vweights_set1(all, A_ROW(i));
+            vweight w = vweights_set1(all, A_ROW(i));
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
-                acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
+                acc[i][j] = vweight_fma(w, bv[j], acc[i][j]);
         }
     }
     if (rows < MR) {

@@ -46,6 +46,8 @@ static inline vec vec_set1(float f)
 
 /* One k of a panel of weights: each is broadcast from memory, which costs no more than a load. */
 typedef const float *vweights;
+typedef vec vweight;
+#define vweight_fma vec_fma
 #define WEIGHTS_STRIDED 1 /* and so they may lie anywhere */
 
 static inline vweights vweights_at(const float *a)
@@ -54,7 +56,7 @@ static inline vweights vweights_at(const float *a)
 }
 
 /* at: in bytes */
-static inline vec vweights_set1(vweights w, size_t at)
+static inline vweight vweights_set1(vweights w, size_t at)
 {
     return vec_set1(*(const float *)(const void *)((const char *)w + at));
 }

@@ -4,7 +4,6 @@
 #ifndef CMOCKA_H
 #define CMOCKA_H
 
-#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,18 +38,16 @@ struct CMUnitTest {
 #define assert_string_not_equal(a, b) assert_true(strcmp(a, b) != 0)
 #define assert_memory_equal(a, b, n) assert_true(memcmp(a, b, n) == 0)
 
-/* Ends the calling test. */
-static jmp_buf skipped;
-#define skip() longjmp(skipped, 1)
+/* Ends the test that it stands in. */
+#define skip() return
 
 #define cmocka_run_group_tests(tests, setup, teardown)                                             \
     run_tests(tests, sizeof(tests) / sizeof *(tests))
 
 static inline int run_tests(const struct CMUnitTest *tests, size_t n)
 {
-    for (volatile size_t i = 0; i < n; i++)
-        if (setjmp(skipped) == 0)
-            tests[i].function(NULL);
+    for (size_t i = 0; i < n; i++)
+        tests[i].function(NULL);
     return 0;
 }
 
