@@ -11,7 +11,7 @@ tests="g++ libcmocka-dev libopenmpi-dev openmpi-bin python3 python3-venv clang s
  gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
  gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-i686-linux-gnu libc6-dev-i386-cross
  gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-riscv64-unknown-elf gcc-arm-linux-gnueabihf libc6-dev-armhf-cross
- cmake python3-yaml lld wasi-libc nodejs util-linux
+ cmake python3-yaml lld llvm wasi-libc nodejs util-linux
  cppcheck clang-tidy patch"
 where_known="libclang-rt-dev libclang-rt-dev-wasm32 chromium lintian zsh fish" # not in every release, or a part of another package
 what=$1

@@ -15,7 +15,7 @@ archive() {
     name=$1 cc="$2 -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -iquote . -Ihuffman -Wall -Wextra -Werror"
     shift 2
     objects_of "$name" "$cc" "$@" huffman/*.c
-    ar rcs "$work/$name.a" $objects
+    $ar rcs "$work/$name.a" $objects
 }
 # tests "TESTS" EMULATOR...: of the archive built last
 tests() {
@@ -33,7 +33,7 @@ kernels="runtime/test_cpu runtime/test_kernels_integer runtime/test_kernels_byte
 integers="$kernels runtime/test_integer_network runtime/test_byte_table"
 kernels="$kernels runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kernels_row runtime/test_kernel_list
     runtime/test_op_product runtime/test_op_compressed runtime/test_op_recurrent"
-link=-static neon=
+link=-static neon= ar=ar
 archive aarch64 "aarch64-linux-gnu-gcc -DPITH_BUILD_CPU=0xffffffffu" runtime/kernels/arm/*.c
 tests "$kernels runtime/test_integer_network runtime/test_byte_table runtime/test_op_conv runtime/test_op_conv_transpose runtime/test_op_attention huffman/test_rans" \
     qemu-aarch64 -cpu max
@@ -63,7 +63,9 @@ if command -v arm-linux-gnueabihf-gcc >/dev/null && command -v qemu-arm >/dev/nu
     archive armv7-tiles arm-linux-gnueabihf-gcc
     tests "runtime/test_integer_product runtime/test_integer_network" qemu-arm
 fi
-if command -v clang >/dev/null && command -v wasm-ld >/dev/null && command -v node >/dev/null && [ -d /usr/include/wasm32-wasi ]; then
+if command -v clang >/dev/null && command -v wasm-ld >/dev/null && command -v node >/dev/null &&
+    command -v llvm-ar >/dev/null && [ -d /usr/include/wasm32-wasi ]; then
+    ar=llvm-ar
     # neither pages nor jumps are there
     mkdir "$work/include"
     : >"$work/include/setjmp.h"

@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) void block_run(const struct depthwi
     uint8x16_t values[PIXELS];
 #pragma GCC unroll 4
     for (uint32_t i = 0; i < pixels; i++)
-        values[i] = values16_of(sum[i].half[0], sum[i].half[1], &to, at);
+        values[i] = values16_of(sum[i].half[0], sum[i].half[1], &to, at, false);
 #pragma GCC unroll 4
     for (uint32_t i = 0; i < pixels; i++, y += y_step) {
         if (n == BLOCK)

@@ -23,21 +23,31 @@ static inline int32x4_t sums_beside(int32x4_t a, int32x4_t b, const bool last)
     return vreinterpretq_s32_s64(last ? vzip2q_s64(p, q) : vzip1q_s64(p, q));
 }
 
+/* Two numbers, for two pixels. */
+static inline int32x4_t twice(const int32_t *p)
+{
+    const int32x2_t two = vld1_s32(p);
+    return vcombine_s32(two, two);
+}
+
 /* One step for all pixels and panels. */
 static inline __attribute__((always_inline)) void
 add_step(int32x4_t acc[PAIRS][VECS][4], const int8x16_t x[PAIRS], const uint8_t *w,
          size_t panel_bytes, const uint32_t pairs, const uint32_t vecs)
 {
 #pragma GCC unroll 2
-    for (uint32_t v = 0; v < vecs; v++)
+    for (uint32_t v = 0; v < vecs; v++) {
+        int8x16_t wv[4];
 #pragma GCC unroll 4
-        for (uint32_t o = 0; o < 4; o++) {
-            const int8x16_t wv = vld1q_s8((const int8_t *)w + v * panel_bytes + 16 * o);
+        for (uint32_t o = 0; o < 4; o++)
+            wv[o] = vld1q_s8((const int8_t *)w + v * panel_bytes + 16 * o);
 #pragma GCC unroll 2
-            for (uint32_t p = 0; p < pairs; p++)
-                acc[p][v][o] = vmmlaq_s32(acc[p][v][o], x[p], wv);
-        }
-    LOADS_IN_ORDER();
+        for (uint32_t p = 0; p < pairs; p++)
+#pragma GCC unroll 4
+            for (uint32_t o = 0; o < 4; o++)
+                acc[p][v][o] = vmmlaq_s32(acc[p][v][o], x[p], wv[o]);
+        LOADS_IN_ORDER();
+    }
 }
 
 static inline __attribute__((always_inline)) void
@@ -56,7 +66,7 @@ sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8
         for (uint32_t v = 0; v < vecs; v++)
 #pragma GCC unroll 4
             for (uint32_t o = 0; o < 4; o++)
-                acc[p][v][o] = vdupq_n_s32(0);
+                acc[p][v][o] = twice(offset + v * LANES + 2 * o);
     for (uint32_t s = 0; s < job->segments; s++) {
         size_t at = job->segment[s];
         const size_t end = at + job->steps * (size_t)STEP;
@@ -86,8 +96,7 @@ sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8
 #pragma GCC unroll 2
             for (uint32_t h = 0; h < 2; h++) {
                 const int32x4_t *a = acc[r / 2][v] + 2 * h;
-                sum[r][v].val[h] = vaddq_s32(sums_beside(a[0], a[1], r % 2),
-                                             vld1q_s32(offset + v * LANES + 4 * h));
+                sum[r][v].val[h] = sums_beside(a[0], a[1], r % 2);
             }
 }
 

@@ -44,9 +44,9 @@ static void store(const struct requantize *to, const int32x4_t sum[4], uint32_t 
         memcpy(y + first * sizeof *sums, sums, n * sizeof *sums);
         return;
     }
-    store_some(y + first, values_of(load_sums(sums), to, first), n < 8 ? n : 8);
+    store_some(y + first, values_of(load_sums(sums), to, first, false), n < 8 ? n : 8);
     if (n > 8)
-        store_some(y + first + 8, values_of(load_sums(sums + 8), to, first + 8), n - 8);
+        store_some(y + first + 8, values_of(load_sums(sums + 8), to, first + 8, false), n - 8);
 }
 
 /* Where a group stands: its columns, and its weights or their numbers, in the high bits of bytes

@@ -20,7 +20,7 @@ static void store_row(const struct gemm_i8_job *job, uint8_t *y, const int32x4x2
     for (uint32_t v = 0; n > 0; v++, first += LANES) {
         const uint32_t some = n < LANES ? n : LANES;
         if (job->to.factor)
-            store_some(y + first, values_of(sum[v], &job->to, first), some);
+            store_some(y + first, values_of(sum[v], &job->to, first, false), some);
         else
             memcpy(y + first * sizeof(int32_t), &sum[v], some * sizeof(int32_t));
         n -= some;
@@ -28,11 +28,10 @@ static void store_row(const struct gemm_i8_job *job, uint8_t *y, const int32x4x2
 }
 
 /* job: a copy of `all`, of which no call takes the address, so that its members stay in registers
- */
-static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *all,
-                                                       const struct gemm_i8_job *job, uint32_t i,
-                                                       uint32_t first, const uint32_t rows,
-                                                       const uint32_t vecs, const bool pairs)
+ * finite: factors, which there are. */
+static inline __attribute__((always_inline)) void
+tile(const struct gemm_i8_job *all, const struct gemm_i8_job *job, uint32_t i, uint32_t first,
+     const bool finite, const uint32_t rows, const uint32_t vecs, const bool pairs)
 {
     int32x4x2_t sum[ROWS][VECS];
     uint8_t *y = job->y + i * job->y_step;
@@ -43,7 +42,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         x[r] = job->x[i + r];
     sums_of(job, x, job->w + first / LANES * job->panel_bytes, job->to.offset + first, rows, vecs,
             pairs, sum);
-    if (rows < ROWS || left < vecs * LANES || !job->to.factor) {
+    if (rows < ROWS || left < vecs * LANES || !finite) {
         int32x4x2_t kept[ROWS][VECS];
 #pragma GCC unroll 8
         for (uint32_t r = 0; r < rows; r++)
@@ -61,8 +60,8 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
     uint8x16_t values[ROWS];
 #pragma GCC unroll 8
     for (uint32_t r = 0; r < rows; r++)
-        values[r] = vecs > 1 ? values16_of(sum[r][0], sum[r][VECS - 1], &to, first)
-                             : vcombine_u8(values_of(sum[r][0], &to, first), vdup_n_u8(0));
+        values[r] = vecs > 1 ? values16_of(sum[r][0], sum[r][VECS - 1], &to, first, true)
+                             : vcombine_u8(values_of(sum[r][0], &to, first, true), vdup_n_u8(0));
     y += first;
 #pragma GCC unroll 8
     for (uint32_t r = 0; r < rows; r++, y += y_step)
@@ -78,12 +77,13 @@ static inline __attribute__((always_inline)) void
 columns(const struct gemm_i8_job *all, uint32_t first, const uint32_t vecs, const bool pairs)
 {
     const struct gemm_i8_job job = *all;
+    const bool finite = job.to.factor && are_finite(job.to.factor + first, vecs * LANES);
     uint32_t i = 0;
     while (job.m >= ROWS && job.m - i > 1) {
         const uint32_t at = i + ROWS <= job.m ? i : job.m - ROWS;
-        tile(all, &job, at, first, ROWS, vecs, pairs);
+        tile(all, &job, at, first, finite, ROWS, vecs, pairs);
         i = at + ROWS;
     }
     for (; i < job.m; i++)
-        tile(all, &job, i, first, 1, vecs, false);
+        tile(all, &job, i, first, finite, 1, vecs, false);
 }

@@ -47,11 +47,12 @@ static inline int32x4_t vpaddq_s32(int32x4_t a, int32x4_t b)
                         vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
 }
 
-/* Of v from -2^16 on; 2^16 stands for what is larger. Adding 1.5 * 2^23 rounds to even. */
+/* 2^16 stands for what is larger, -2^16 for what is less. Adding 1.5 * 2^23 rounds to even. */
 static inline int32x4_t vcvtnq_s32_f32(float32x4_t v)
 {
     const float32x4_t shift = vdupq_n_f32(12582912.0f);
-    const float32x4_t sum = vaddq_f32(vminq_f32(v, vdupq_n_f32(65536.0f)), shift);
+    const float32x4_t most = vdupq_n_f32(65536.0f), some = vmaxq_f32(vminq_f32(v, most), -most);
+    const float32x4_t sum = vaddq_f32(some, shift);
     return vsubq_s32(vreinterpretq_s32_f32(sum), vreinterpretq_s32_f32(shift));
 }
 

@@ -33,35 +33,52 @@ static inline int32x4x2_t load_sums(const int32_t *p)
     return (int32x4x2_t){{vld1q_s32(p), vld1q_s32(p + 4)}};
 }
 
-/* Not below the type's range around its zero point, to which NaN becomes the lowest: the maximum
- * by maxnm gives the number where the other operand is NaN. What is above saturates. */
-static inline int16x4_t i16_scaled(int32x4_t sum, const float *factor, float low)
+/* Whether n factors, a multiple of 4, are: then no value is NaN. */
+static inline bool are_finite(const float *factor, uint32_t n)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, factor + i, sizeof bits);
+        bits &= 0x7fffffff;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest < 0x7f800000;
+}
+
+/* What is outside of 16 bits saturates. NaN, which only factors that are not finite make, becomes
+ * the lowest number of the type: the maximum by maxnm gives the number where the other operand is
+ * NaN. */
+static inline int16x4_t i16_scaled(int32x4_t sum, const float *factor, float low, const bool finite)
 {
     float32x4_t v = vmulq_f32(vcvtq_f32_s32(sum), vld1q_f32(factor));
-    return vqmovn_s32(vcvtnq_s32_f32(vmaxnmq_f32(v, vdupq_n_f32(low))));
+    return vqmovn_s32(vcvtnq_s32_f32(finite ? v : vmaxnmq_f32(v, vdupq_n_f32(low))));
 }
 
 /* The same of outputs `at` .. at + 7 of `to`, with the zero point, which is 0 or more: that each
  * step saturates is the same as clamping once (docs/arithmetic.md). */
-static inline int16x8_t words_of(int32x4x2_t sum, const struct requantize *to, size_t at)
+static inline int16x8_t words_of(int32x4x2_t sum, const struct requantize *to, size_t at,
+                                 const bool finite)
 {
     const int32_t zero = unsigned_zero(to);
-    const int16x8_t words = vcombine_s16(i16_scaled(sum.val[0], to->factor + at, (float)-zero),
-                                         i16_scaled(sum.val[1], to->factor + at + 4, (float)-zero));
+    const int16x8_t words =
+        vcombine_s16(i16_scaled(sum.val[0], to->factor + at, (float)-zero, finite),
+                     i16_scaled(sum.val[1], to->factor + at + 4, (float)-zero, finite));
     return vqaddq_s16(words, vdupq_n_s16((int16_t)zero));
 }
 
 /* The values of 8 outputs, and of 16. */
-static inline uint8x8_t values_of(int32x4x2_t sum, const struct requantize *to, size_t at)
+static inline uint8x8_t values_of(int32x4x2_t sum, const struct requantize *to, size_t at,
+                                  const bool finite)
 {
-    return veor_u8(vqmovun_s16(words_of(sum, to, at)), vdup_n_u8(sign_flip(to)));
+    return veor_u8(vqmovun_s16(words_of(sum, to, at, finite)), vdup_n_u8(sign_flip(to)));
 }
 
 static inline uint8x16_t values16_of(int32x4x2_t low, int32x4x2_t high, const struct requantize *to,
-                                     size_t at)
+                                     size_t at, const bool finite)
 {
-    const uint8x8_t first = vqmovun_s16(words_of(low, to, at));
-    const uint8x16_t all = vqmovun_high_s16(first, words_of(high, to, at + 8));
+    const uint8x8_t first = vqmovun_s16(words_of(low, to, at, finite));
+    const uint8x16_t all = vqmovun_high_s16(first, words_of(high, to, at + 8, finite));
     return veorq_u8(all, vdupq_n_u8(sign_flip(to)));
 }
 
