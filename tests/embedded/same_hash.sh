@@ -79,6 +79,7 @@ if has aarch64-linux-gnu-gcc qemu-aarch64; then
     linux aarch64-linux-gnu aarch64 "" -DCPU_MASK=PITH_CPU_NEON
     objects=$kernels
     linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
+    objects=$kernels
     linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM)"
 fi
 if has arm-linux-gnueabihf-gcc qemu-arm; then
