@@ -169,7 +169,8 @@ struct target {
     const char *input;
     struct cli_common common; /* with the name that is written */
     char missed[CLI_BEST_BYTES];
-    bool dropped; /* nothing is written */
+    bool dropped;    /* nothing is written */
+    bool unmeasured; /* outputs may change, and there is no data to show how much */
 };
 
 static enum cli_exit choose_target(struct target *t, bool met)
@@ -241,6 +242,8 @@ static void print_summary(const struct target *t, const struct pith_compress_res
     else if (r->has_accuracy)
         snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, %+.2f)",
                  100 * top1(&r->after), 100 * top1(&r->before), -100 * r->drop);
+    else if (t->unmeasured)
+        snprintf(accuracy, sizeof accuracy, "  (without -d DATA the loss is not measured)");
     cli_summary(&t->common, "%s  %s, was %s: %s%s",
                 t->dropped         ? "(not written)"
                 : t->common.output ? t->common.output
@@ -370,7 +373,10 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
                               struct pith_model *m, const struct pith_recipe *recipe,
                               const struct job_data *data, uint64_t before_bytes)
 {
-    struct target target = {.input = path, .common = o->common};
+    struct target target = {.input = path,
+                            .common = o->common,
+                            .unmeasured = !o->feed.data.n && !data->val &&
+                                          !pith_requests_lossless(&o->requested)};
     const struct pith_feed *feed = data->val        ? &data->val_feed
                                    : o->feed.data.n ? &data->feed.feed
                                                     : NULL;
