@@ -12,6 +12,7 @@ struct epilogue {
     enum act_kind act;
     float a, b;
     const struct tview *residual; /* same shape as the output; NULL: none */
+    bool residual_last;           /* it is channels-last, as op_args.x_last */
 };
 
 struct epilogue_act {

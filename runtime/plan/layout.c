@@ -4,7 +4,7 @@
  * that read it can, and no output of the graph does.
  *
  *     integer convolutions with their Requantize     read and write either order, each on its own
- *                                                    (a residual lies as the output)
+ *                                                    (a residual in planes: an output in planes)
  *     chains on bytes, and Concat along axis 1,      one order for all they read and write
  *         Slice, Pad and Resize of bytes
  *     everything else                                row-major
@@ -84,18 +84,17 @@ static bool clear(struct value_plan *vp, uint32_t v)
     return was;
 }
 
-/* That of an integer convolution lies as its output does. The tile that is added lies as the
- * tile that is written. */
+/* An integer convolution that writes planes adds bytes in either order: to the tile that it turns,
+ * or to what it has turned. One that writes pixels adds pixels. */
 static bool settle_residual(const struct graph *g, const struct tview *value,
                             const struct node_plan *np, struct value_plan *vp, uint32_t n)
 {
     uint32_t residual = np[n].residual, y = np[n].out;
     if (residual == PLAN_NONE || !converts(g, np, n))
         return clear(vp, residual);
-    if (pith_layout_is_one(&value[y].shape) || (vp[residual].channels_last && vp[y].channels_last))
+    if (pith_layout_is_one(&value[y].shape) || vp[residual].channels_last)
         return false;
-    bool changed = clear(vp, residual);
-    return clear(vp, y) || changed;
+    return clear(vp, y);
 }
 
 /* true: something changed. A step that has no order of its own binds all its values together:

@@ -244,6 +244,7 @@ enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, 
     o = (struct pith_operand){.role = PITH_ROLE_INPUT};
     if (s->args.fuse.residual && i-- == 0) {
         o.role = PITH_ROLE_RESIDUAL;
+        o.channels_last = s->args.fuse.residual_last;
         describe_view(plan, s->args.fuse.residual, &o);
     } else if (s->packed_bytes && i-- == 0) {
         o.role = PITH_ROLE_PACKED;

@@ -255,6 +255,7 @@ static void set_layout(const struct builder *b, uint32_t n, struct step *s)
         args->x_last = is_channels_last(b, x) || pith_layout_is_one(&plan->value[x].shape);
         y_last |= pith_layout_is_one(&plan->value[y].shape);
     }
+    args->fuse.residual_last = is_channels_last(b, b->node[n].residual);
     /* Channels from one pixel to the next; more where the pixel lies in a larger one. */
     args->y_step = y_last ? plan->value[y].shape.dim[1] : 0;
     if (b->vp[y].pixel_step)

@@ -334,7 +334,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                   .fetches = SLOTS_BUILT && l->slots_fetch,
                                   .to = outputs_from(r, (size_t)group * l->rounded + o),
                                   .y = b->tile,
-                                  .y_step = c->y_step ? c->y_step * element : PART * element,
+                                  .y_step = (c->y_step ? c->y_step : outputs) * element,
                                   .m = n,
                                   .n = outputs,
                                   .x_step = l->pixel,
@@ -348,13 +348,14 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
             for (uint32_t i = 0; i < n; i++)
                 r->k->bytes.real_sums(r->factor + (size_t)group * l->rounded + o,
                                       job.y + i * job.y_step, outputs);
+        const bool by_pixels = c->y_step || r->data->residual_last;
+        if (r->data->residual && by_pixels)
+            add_residual(r, job.y, job.y_step, (b->image * pixels + first) * c->outputs + channel,
+                         c->outputs, n, outputs);
         if (!c->y_step)
             write_planes(r, b->image, channel, outputs, first, n, b->tile, job.y_step);
         size_t plane = (b->image * c->outputs + channel) * pixels + first;
-        if (r->data->residual && c->y_step)
-            add_residual(r, job.y, job.y_step, (b->image * pixels + first) * c->outputs + channel,
-                         c->outputs, n, outputs);
-        else if (r->data->residual)
+        if (r->data->residual && !by_pixels)
             add_residual(r, r->data->y + plane, pixels, plane, pixels, outputs, n);
     }
 }

@@ -58,7 +58,8 @@ struct integer_conv_data {
     const void *bias;    /* [outputs] of the type of the sums, or NULL */
     const float *factor; /* [outputs], or of step 0: one for all */
     size_t factor_step;
-    const uint8_t *residual;         /* as y with y_step `outputs`, or planes as y; NULL: none */
+    const uint8_t *residual;         /* pixels of `outputs` bytes, or planes as y; NULL: none */
+    bool residual_last;              /* pixels, also where y is planes */
     const struct combine_bytes *add; /* of values and residual */
     const void *prep;
 };

@@ -220,7 +220,16 @@ static __attribute__((noinline)) void add_residual(const struct direct_run *r,
         rows.rows = pixels;
         rows.step = c->y_step;
     }
-    kernels->integer.bytes.combine(d->add, &rows);
+    if (c->y_step || !d->residual_last) {
+        kernels->integer.bytes.combine(d->add, &rows);
+        return;
+    }
+    rows = (struct combined_rows){.n = 1, .rows = pixels / c->n, .step = 1, .b_step = c->outputs};
+    for (size_t i = 0; i < (size_t)c->n * c->outputs; i++) {
+        rows.a = rows.y = d->y + i * rows.rows;
+        rows.b = d->residual + i / c->outputs * rows.rows * c->outputs + i % c->outputs;
+        kernels->integer.bytes.combine(d->add, &rows);
+    }
 }
 
 /* ---- filters -------------------------------------------------------------------------------- */

@@ -391,6 +391,7 @@ run_with_sum(const struct op_args *args, const struct op_env *env, struct intege
 {
     const struct combine_bytes add = add_of(args);
     data->residual = args->fuse.residual->data;
+    data->residual_last = args->fuse.residual_last;
     data->add = &add;
     ((const struct integer_op *)args->lowered)->kernel->run(args, env, data);
 }
