@@ -114,7 +114,7 @@ expect 2 pith report net.pith small.pith --vs net.pith -o none.html
 expect 2 pith report net.pith -d d/train-labels-idx1-ubyte -o none.html
 echo nothing >broken.csv
 expect 4 pith report net.pith --log broken.csv -o none.html
-grep -q 'broken.csv: the first line' .err || complain "$(cat .err)"
+grep -q 'broken.csv: neither events nor a table of epochs' .err || complain "$(cat .err)"
 printf 'epoch,loss\n1,x\n' >broken.csv
 expect 4 pith report net.pith --log broken.csv -o none.html
 grep -q "broken.csv: line 2: 'x' is no number" .err || complain "$(cat .err)"
