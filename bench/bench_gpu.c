@@ -8,11 +8,12 @@
  *     bench_gpu batch SECONDS NET.pith...      at batch 1, 8 and 64, on the device, as
  *                                              gpu_peers.py times torch; those in f16 as they are
  *                                              and ("+mma") by tensor cores
- *     bench_gpu layers SECONDS MOST            Han's nine layers and large matrices, 4 to 60 % of
- *                                              them kept, 16 values a weight, beside the same
- * matrix dense (pith, cuBLASLt; f32, f16) and cuSPARSE bench_gpu steps NET.pith once, without a
- * graph, for tools that look at copies bench_gpu cases NAME                     the cases of
- * tests/cuda (gpu_cases.c)
+ *     bench_gpu layers SECONDS MOST            Han's nine layers and large matrices, 4 to 100 % of
+ *                                              them kept, 16 values a weight, one row and, of some,
+ *                                              4, 16 and 64, beside the same matrix dense (pith,
+ *                                              cuBLASLt; f32, f16) and cuSPARSE
+ *     bench_gpu steps NET.pith                 once, without a graph, for tools that look at copies
+ *     bench_gpu cases NAME                     the cases of tests/cuda (gpu_cases.c)
  *
  * A line of JSON each. SECONDS is the time of one figure, a median; what is not begun within MOST
  * seconds is left out and counted. Times of layers and batches are of replays of a graph, between

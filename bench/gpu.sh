@@ -95,7 +95,7 @@ sanitize() {
         initcheck) set -- steps "$smallest" ;; # it looks at copies of a graph before the graph has run
         *) set -- cases half ;;
         esac
-        timeout 25 compute-sanitizer --tool $tool --error-exitcode 9 "$here/bench_gpu" "$@" >"$out/$tool.txt" 2>&1
+        timeout 20 compute-sanitizer --tool $tool --error-exitcode 9 "$here/bench_gpu" "$@" >"$out/$tool.txt" 2>&1
         rc=$?
         echo "{\"part\":\"sanitizer\",\"tool\":\"$tool\",\"status\":$rc}"
         [ $rc -eq 0 ] || echo "$tool" >>"$out/failed"
@@ -116,9 +116,10 @@ batched() {
     [ -z "$emulated" ] && ls "$here"/nets/imagenet_squeezenet_v1_1*.pith "$here"/nets/imagenet_mobilenet_v2*.pith 2>/dev/null || ls "$here"/nets/*.pith | head -1
 }
 
-# A part that takes longer than its seconds is ended, and fails.
+# A part that takes longer than its seconds is ended, and fails; an emulator's may be slow.
 part() { # NAME SECONDS COMMAND...
     name=$1 seconds=$2; shift 2
+    [ -z "$emulated" ] || seconds=$((seconds * 10))
     timeout "$seconds" "$@" || echo "$name" >>"$out/failed"
 }
 
@@ -131,10 +132,10 @@ run() {
     fi
     { echo "{\"part\":\"machine\",\"date\":\"$(date +%F)\",\"driver\":\"$(cat /sys/module/nvidia/version 2>/dev/null)\"}"
       for name in $cases; do part "$name" 10 "$here/bench_gpu" cases $name; done
-      part layers 180 "$here/bench_gpu" layers "${each:-1}" 140
-      part networks 120 "$here/bench_gpu" run "${each:-4}" 95 "$here"/nets/*.pith
+      part layers 220 "$here/bench_gpu" layers "${each:-0.4}" 180
+      part networks 110 "$here/bench_gpu" run "${each:-4}" 90 "$here"/nets/*.pith
       part batch 60 "$here/bench_gpu" batch "${each:-1}" $(batched)
-      part torch 80 python3 "$here/gpu_peers.py" "${each:-2}"
+      part torch 60 python3 "$here/gpu_peers.py" "${each:-2}"
       sanitize
     } >"$out/gpu.jsonl"
     rc=0

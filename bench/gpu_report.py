@@ -52,10 +52,12 @@ def main():
     for line in part("torch"):
         if "missing" in line:
             print(f"\ntorch: no peer, for want of {line['missing']}.")
-    print("\n## Matrices with 16 values a weight, one row: us on copies that exceed the L2, and on one")
-    peers = "compressed", "dense_f32", "dense_f16", "cublaslt_f32", "cublaslt_f16", "cusparse_f32"
-    table(["matrix", "kept", "kernel", "cold, hot", "f32", "f16", "cuBLASLt f32", "f16", "cuSPARSE"],
-          [[f"{m['name']} {m['rows']}x{m['cols']}", m["density"], m.get("compressed", {}).get("kernel", "-")] +
+    print("\n## Matrices with 16 values a weight: us on copies that exceed the L2, and on one")
+    print("\nKernels are for sums in f32, and where tensor cores may be used. Others are dense, but cuSPARSE.")
+    peers = "compressed", "compressed_f16", "dense_f32", "dense_f16", "cublaslt_f32", "cublaslt_f16", "cusparse_f32"
+    table(["matrix", "kept", "batch", "kernels", "f32", "f16", "dense f32", "f16", "cuBLASLt f32", "f16", "cuSPARSE"],
+          [[f"{m['name']} {m['rows']}x{m['cols']}", m["density"], m["batch"],
+            ", ".join(m[p]["kernel"] for p in peers[:2] if p in m)] +
            [f"{cell(m[p]['cold_us'])}, {cell(m[p]['hot_us'])}" if p in m else "-" for p in peers]
            for m in part("layer")])
     cases = ", ".join(f"{line['name']} ({line['launches']} launches)" for line in part("cases"))

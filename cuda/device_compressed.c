@@ -27,6 +27,7 @@
 #define APART 0.7             /* of the sum of both: so much does not overlap */
 #define COLUMNS_ROW_PS 100.0  /* a row of columns, besides */
 #define CODES_TABLE_PS 2300.0 /* a multiprocessor's table of the values of bytes */
+#define PARTS_PS 2.5e6        /* a launch more */
 
 /* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
  * counted once, as if later passes found them in a cache. */
@@ -148,6 +149,22 @@ static double tiles_time(const struct lowering *l, const struct gemm_args *g,
     if (!pith_device_codes_layout(w, &c))
         return HUGE_VAL;
     return time_of((double)c.bytes, (double)w->count, 1.5 * GEMM_TILE, 0, ceil(g->m / 64.0));
+}
+
+/* Blocks read all of a each. Rows of more than a few steps are shared by blocks, whose sums then
+ * are added; less than a block for each multiprocessor takes the time of so many. */
+static double mma_time(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
+{
+    struct codes_layout c;
+    if (!pith_device_codes_layout(w, &c) || w->n_groups > 1 ||
+        g->m > (c.bits == 2 ? CODES_MMA_ROWS / 2 : CODES_MMA_ROWS))
+        return HUGE_VAL;
+    const double blocks = ceil(g->n / (double)CODES_MMA_TILE), tiles = ceil(g->m / 8.0);
+    const double parts = c.steps < 8 ? 1 : c.steps / 2.0;
+    const double idle = fmax(1, pith_device_processors(l) / (blocks * parts));
+    return (parts > 1 ? PARTS_PS : 0) + blocks * g->m * g->k * sizeof(float) * L2_BYTE_PS +
+           idle * time_of((double)c.bytes, (double)w->count, 1.5 + 0.6 * tiles, 0.5 + 0.125 * tiles,
+                          1);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -296,9 +313,20 @@ static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const st
     return true;
 }
 
+static bool launch_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                       uint32_t first)
+{
+    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .teams = LAUNCH_THREADS / 32u};
+    uint32_t grid[3] = {(g->n + CODES_MMA_TILE - 1) / CODES_MMA_TILE, 1, 1};
+    c.g.split = pith_device_shares(l, grid, c.w.steps, 1, g->m * g->n);
+    pith_device_grid(l, g->m <= 8 ? LAUNCH_codes_mma_few : LAUNCH_codes_mma, grid, &c, sizeof c);
+    pith_device_gemm_parts(l, &c.g);
+    return true;
+}
+
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-enum { WAY_RELATIVE, WAY_COLUMNS, WAY_CODES, WAY_MANY, WAY_TILES, N_WAYS };
+enum { WAY_RELATIVE, WAY_COLUMNS, WAY_CODES, WAY_MANY, WAY_TILES, WAY_MMA, N_WAYS };
 static const struct {
     double (*time)(const struct lowering *l, const struct gemm_args *g, const struct weight *w);
     bool (*launch)(struct lowering *l, const struct gemm_args *g, const struct weight *w,
@@ -310,12 +338,16 @@ static const struct {
     [WAY_CODES] = {codes_time, launch_codes, false},
     [WAY_MANY] = {many_time, launch_many, false},
     [WAY_TILES] = {tiles_time, launch_tiles, true},
+    [WAY_MMA] = {mma_time, launch_mma, false},
 };
 
 /* All but the tiles read rows of a weight [n, k] and of a, whose elements lie side by side. Rows of
- * a are blocks along y, and launch_many counts a's elements in 32 bits. */
-static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t way)
+ * a are blocks along y, and launch_many counts a's elements in 32 bits. half: tensor cores may be
+ * used, and many rows are not worth sums in f32. */
+static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t way, bool half)
 {
+    if (way == WAY_MMA ? !half : half && g->m > FEW_ROWS)
+        return false;
     bool rows = g->b_row == 1 && g->a_col == 1 && w->shape.dim[1] == g->k && g->m <= GRID_LIMIT &&
                 (uint64_t)g->k * g->m < UINT64_C(1) << 31;
     return rows || ways[way].any_order;
@@ -332,13 +364,13 @@ static bool has_forms(const struct gemm_args *g, const struct weight *w)
  * size - the next. One that refuses is given HUGE_VAL, so the search ends after all have been
  * tried. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
-                            uint32_t first)
+                            uint32_t first, bool half)
 {
     double time[N_WAYS];
     if (!has_forms(g, w))
         return false;
     for (uint32_t i = 0; i < N_WAYS; i++)
-        time[i] = is_open(g, w, i) ? ways[i].time(l, g, w) : HUGE_VAL;
+        time[i] = is_open(g, w, i, half) ? ways[i].time(l, g, w) : HUGE_VAL;
     for (;;) {
         uint32_t best = 0;
         for (uint32_t i = 1; i < N_WAYS; i++)

@@ -141,9 +141,8 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
 {
     uint32_t grid[3];
-    if ((g->m > FEW_ROWS && pith_device_mma(l, g, args->weight)) ||
-        pith_device_compressed(l, g, args->weight, 0) || pith_device_mma(l, g, args->weight) ||
-        pith_device_half(l, g, args->weight, 0))
+    if (pith_device_compressed(l, g, args->weight, 0, l->half) ||
+        pith_device_mma(l, g, args->weight) || pith_device_half(l, g, args->weight, 0))
         return true;
     g->b = pith_device_weight_or_data(l, args, 1);
     bool fits = pith_device_tiles(g, grid);

@@ -36,9 +36,10 @@ bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args);
  * outputs of a group, and images times groups. */
 bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3]);
 /* The product with b a weight [n, k], its rows from `first` on, or [k, n] (first 0): from the form
- * of its codebooks and indices that suits. false, and nothing is launched: it has none. */
+ * of its codebooks and indices that suits. half: by tensor cores, where that is quicker, and of
+ * more than FEW_ROWS rows of a by nothing else. false, and nothing is launched: it has none. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
-                            uint32_t first);
+                            uint32_t first, bool half);
 /* The convolution. grid is that of pith_device_conv_tiles; where sums are shared, it has their
  * parts, too, afterwards. w may be NULL. false: as there, and the grid is as it was. */
 bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c, uint32_t grid[3],

@@ -82,7 +82,7 @@ static void launch_product(struct lowering *l, const struct cell_args *c,
                           .c_col = 1,
                           .alpha = 1.0f,
                           .beta = 1.0f};
-    if (pith_device_compressed(l, &g, args->weight, first) ||
+    if (pith_device_compressed(l, &g, args->weight, first, false) ||
         pith_device_half(l, &g, args->weight, first))
         return;
     g.b = pith_device_weight_or_data(l, args, IN_R) + (size_t)first * c->width;

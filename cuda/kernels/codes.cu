@@ -180,11 +180,18 @@ DEVICE void fill_table(float *table, const struct codes *w, uint32_t threads)
     }
 }
 
+/* Of what the table has for byte i of a word, in the copy that begins so many bytes from the first.
+ */
+DEVICE uint32_t code_address(uint32_t word, uint32_t i, uint32_t copy)
+{
+    return pick_bytes(word, copy, 0x5504u + 16u * i);
+}
+
 /* The values of byte i of a word. bits is a constant where functions are called with it. */
 DEVICE struct code_quad byte_values(const float *table, uint32_t word, uint32_t i, uint32_t bits)
 {
     const uint32_t copy = THREAD * (32u / bits) % (4u * TABLE_VALUES);
-    const char *at = (const char *)table + pick_bytes(word, copy, 0x5504u + 16u * i);
+    const char *at = (const char *)table + code_address(word, i, copy);
     struct code_quad v = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (bits == 2u) {
         v = *(const struct code_quad *)(const void *)at;

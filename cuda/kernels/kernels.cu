@@ -13,6 +13,7 @@
 #include "sparse.cu"
 #include "columns.cu"
 #include "codes.cu"
+#include "codes_mma.cu"
 #include "attention.cu"
 #include "half.cu"
 #include "half_product.cu"

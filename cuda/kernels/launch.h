@@ -59,6 +59,8 @@
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemv_codes_many, gemm_codes_args)                                                       \
     KERNEL(gemv_codes_far, gemm_codes_args)                                                        \
+    KERNEL(codes_mma_few, gemm_codes_args)                                                         \
+    KERNEL(codes_mma, gemm_codes_args)                                                             \
     KERNEL(gemm_codes, gemm_codes_args)                                                            \
     KERNEL(conv_codes, conv_codes_args)                                                            \
     KERNEL(gemv_half, gemm_half_args)                                                              \
@@ -473,6 +475,12 @@ struct codes {
 #define CODES_WARPS_MANY 12u
 #define CODES_WARPS_FAR 8u
 #define CODES_TABLE_BYTES 65536u
+/* codes_mma: up to CODES_MMA_ROWS rows of a, with codes of 2 bits half as many; codes_mma_few: up
+ * to
+ * 8. Grid (rows of the weight / CODES_MMA_TILE, 1, parts), a part having g.split.terms steps. */
+#define CODES_MMA_ROWS 64u
+#define CODES_MMA_TILE 256u
+#define CODES_MMA_BLOCKS 128u /* of 16 columns of 8 rows of a, in shared memory at once */
 struct gemm_codes_args {
     struct gemm_args g;
     struct codes w;
@@ -580,7 +588,8 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
         b.threads = 32u * c->warps;
         b.shared = SPMV_SHARED_BYTES(c->g.k);
     } else if (kernel == LAUNCH_gemv_codes || kernel == LAUNCH_gemv_codes_many ||
-               kernel == LAUNCH_gemv_codes_far) {
+               kernel == LAUNCH_gemv_codes_far || kernel == LAUNCH_codes_mma ||
+               kernel == LAUNCH_codes_mma_few) {
         const struct gemm_codes_args *c = (const struct gemm_codes_args *)arg;
         b.threads = c->teams << c->log2_parts << 5;
         b.shared = CODES_TABLE_BYTES;

@@ -352,6 +352,7 @@ static void set_turns(uint32_t order, uint32_t *seed)
 /* The emulator's kernels may have no shared memory at all. */
 extern char __start_emu_shared[] __attribute__((weak)), __stop_emu_shared[] __attribute__((weak));
 
+/* In order 1 a warp goes on as far as it can before the next one does. */
 static bool resume_ready(void)
 {
     bool any = false;
@@ -360,6 +361,8 @@ static bool resume_ready(void)
             any = true;
             emu_now.thread = turn[i];
             switch_to(&home, lane[turn[i]].fiber);
+            if (body_order == 1)
+                i = i / WARP * WARP - 1;
         }
     return any;
 }

@@ -33,13 +33,20 @@ chmod +x "$work/bin/compute-sanitizer"
 grep -q ': memcheck 0, racecheck 9, initcheck 0, synccheck 0\.$' "$work/said" && grep -q '^failed: racecheck' "$work/said" || { cat "$work/said"; status=1; }
 sh bench/gpu.sh report "$work/out" 2>"$work/said" && { echo "reports an emulator"; status=1; }
 grep -q 'no GPU' "$work/said" || { echo "does not say why"; status=1; }
-# matrices beside all peers; without cuSPARSE it is left out, with a line; without time matrices are
-for peer in '"compressed":{"kernel":"' '"dense_f16":' '"cublaslt_f32":{"kernel":"cublasLtMatmul"' '"cublaslt_f16":{"kernel":"cublasLtMatmul"' '"cusparse_f32":{"kernel":"cusparseSpMV"'; do
-    [ "$(grep '"part":"layer"' "$lines" | grep -c "$peer")" -eq 14 ] || { echo "not beside each matrix: $peer"; grep '"part":"layer"' "$lines"; status=1; }
+# matrices beside all peers, some at several batches; without cuSPARSE it is left out, with a line; without time matrices are
+beside() {
+    [ "$(grep '"part":"layer"' "$lines" | grep -c "$2")" -eq "$1" ] || { echo "not beside each matrix: $2"; grep '"part":"layer"' "$lines"; status=1; }
+}
+for peer in '"compressed":{"kernel":"' '"compressed_f16":{"kernel":"' '"cublaslt_f32":{"kernel":"cublasLtMatmul"' '"cublaslt_f16":{"kernel":"cublasLtMatmul"'; do
+    beside 28 "$peer"
 done
+for batch in 4 16 64; do beside 4 "\"batch\":$batch,"; done
+beside 16 '"dense_f16":'
+beside 14 '"cusparse_f32":{"kernel":"cusparseSpMV"'
+beside 1 '"cols":512,"density":1,"batch":64,.*"kernel":"codes_mma"'
 rm "$work/gpu/fake/libcusparse.so.12"
 LD_LIBRARY_PATH=$work/gpu/fake "$work/gpu/bench_gpu" layers 0.1 0 >"$work/said" || { echo "no matrices without cuSPARSE"; status=1; }
-grep -q '"part":"missing","name":"cuSPARSE"' "$work/said" && grep -q '"part":"left_out","matrices":14' "$work/said" || { echo "no word of what was left out"; cat "$work/said"; status=1; }
-grep -q '^| Alex-6 .*| spmv_' "$work/table" || { echo "no table of matrices"; cat "$work/table"; status=1; }
+grep -q '"part":"missing","name":"cuSPARSE"' "$work/said" && grep -q '"part":"left_out","matrices":16' "$work/said" || { echo "no word of what was left out"; cat "$work/said"; status=1; }
+grep -q '^| Alex-6 .*| 1 | spmv_' "$work/table" || { echo "no table of matrices"; cat "$work/table"; status=1; }
 ldd "$work/gpu/bench_gpu" | grep -v ':$' | grep -vE 'linux-vdso|libc\.|libm\.|libpthread|libdl|ld-linux' && { echo "a bench needs more than libc"; status=1; }
 exit $status

@@ -18,6 +18,7 @@ import sys
 MOST = {'spmv_relative': 12.3, 'gemv_codes.4': 3}
 LOOKUPS = {2: r'LDS\.128', 4: r'LDS\.64', 8: 'LDS(?!\.)'}  # of a byte's values, by the bits of a code
 STEP_BYTES = 32
+MMA_ELEMENTS = 64  # of a lane, that codes_mma decodes a turn
 
 
 def functions(text):
@@ -75,6 +76,16 @@ def an_element(lines, bits):
     return worst
 
 
+def a_decoded(lines):
+    """{bits: of the dearest loop of codes_mma}; with 8 bits there is no loop."""
+    found = {}
+    for loop in innermost_loops(lines):
+        if count(loop, 'HMMA'):
+            bits = 2 if count(loop, r'LDS\.64') else 4
+            found[bits] = max(found.get(bits, 0), len(loop) / MMA_ELEMENTS)
+    return found
+
+
 def measured(disassembler, cubin):
     """{(target, kernel): instructions an entry}"""
     target = os.path.basename(cubin).split('.')[0]
@@ -86,6 +97,8 @@ def measured(disassembler, cubin):
             counts[target, kernel] = an_entry(lines)
         if kernel in ('gemv_codes', 'gemv_codes_many'):
             counts.update({(target, f'{kernel}.{bits}'): an_element(lines, bits) for bits in LOOKUPS})
+        if kernel.startswith('codes_mma'):
+            counts.update({(target, f'{kernel}.{bits}'): n for bits, n in a_decoded(lines).items()})
     if not counts or None in counts.values():
         sys.exit(f'{cubin}: no loop over entries in some of {sorted(counts)}')
     return counts

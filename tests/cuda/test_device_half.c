@@ -263,8 +263,12 @@ static void test_mma_products(void **state)
         double *bound = mma_bound(&t, &k.w, of[c].k);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
-        bool codes = of[c].kernel == LAUNCH_gemv_half && k.w.grid == GRID_CODEBOOK;
-        check_within(&t, &k, codes ? LAUNCH_gemm_codes : of[c].kernel, bound);
+        const bool codes = k.w.grid == GRID_CODEBOOK, along = !of[c].turned && !of[c].a_turned;
+        check_within(&t, &k,
+                     codes && of[c].kernel == LAUNCH_gemv_half     ? LAUNCH_gemm_codes
+                     : codes && along && of[c].m <= CODES_MMA_ROWS ? LAUNCH_codes_mma
+                                                                   : of[c].kernel,
+                     bound);
         guard_free(&added);
     }
     half_products = false;

@@ -12,13 +12,16 @@ static void expected_rows(const struct weight_case *k, const float *x, uint32_t 
     for (uint32_t i = 0; i < m * k->rows; i++) {
         const float *row = x + (size_t)(i / k->rows) * k->cols;
         const double *w = k->dense + (size_t)(i % k->rows) * k->cols;
-        double sum = 0, size = 0;
+        double sum = 0, size = 0, sizes = 0;
         for (uint32_t c = 0; c < k->cols; c++) {
+            sizes += fabs(w[c]) + fabs((double)row[c]);
             sum += w[c] * (double)row[c];
             size += fabs(w[c] * (double)row[c]);
         }
         y[i] = (float)sum;
         bound[i] = 2.0 * k->cols * size / 16777216 + 1e-30;
+        if (half_products)
+            bound[i] += size / 1024 + (sizes + k->cols * 3e-8) / 33554432;
     }
 }
 
@@ -164,12 +167,12 @@ static void check_from_7th(const struct product_case *c)
     g.alpha = 1.0f;
     expected_rows(&k, x.data, c->m, all, bound);
     struct lowering l = {.plan = &plan};
-    assert_true(pith_device_compressed(&l, &g, &k.w, 7));
+    assert_true(pith_device_compressed(&l, &g, &k.w, 7, false));
     struct guarded constants = pack_constants(&l), work = guard_new(l.work_bytes + 256, 1);
     l.constants = (uintptr_t)constants.data;
     l.work = (uintptr_t)work.data;
     l.n_actions = l.n_args = 0;
-    assert_true(pith_device_compressed(&l, &g, &k.w, 7));
+    assert_true(pith_device_compressed(&l, &g, &k.w, 7, false));
     uint32_t last = l.n_actions - 1;
     last -= l.action[last].kernel == LAUNCH_gemm_parts;
     assert_int_equal(l.action[last].kernel, c->kernel);
@@ -188,6 +191,34 @@ static void check_from_7th(const struct product_case *c)
     case_free(&k);
     free(all);
     free(bound);
+}
+
+/* By tensor cores: rows that end within a warp's 32, a block's 256 and a weight's group, columns
+ * that end within a step and within what a block has of x at once, sums that blocks share. */
+static void test_tensor_cores(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {
+        {37, 700, 0, 16, 1, 9, LAUNCH_codes_mma},
+        {300, 260, 0.9, 15, 1, 16, LAUNCH_codes_mma},
+        {259, 2100, 0, 16, 1, 64, LAUNCH_codes_mma},
+        {70, 517, 0, 256, 1, 33, LAUNCH_codes_mma},
+        {41, 1540, 0, 100, 1, 64, LAUNCH_codes_mma},
+        {259, 1030, 0, 4, 1, 10, LAUNCH_codes_mma},
+        {33, 3100, 0.7, 3, 1, 32, LAUNCH_codes_mma},
+        {64, 2500, 0.1, 16, 1, 11, LAUNCH_codes_mma},
+        {300, 1500, 0, 16, 1, 8, LAUNCH_codes_mma_few},
+        {37, 700, 0, 256, 1, 5, LAUNCH_codes_mma_few},
+        {520, 1025, 0.9, 3, 1, 1, LAUNCH_codes_mma_few},
+    };
+    half_products = true;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct weight_want want = want_of(&of[i]);
+        processors = of[i].kernel == LAUNCH_codes_mma_few; /* few rows do not keep more busy */
+        check_product(&want, of[i].m, of[i].kernel);
+    }
+    processors = 0;
+    half_products = false;
 }
 
 static void test_later_rows(void **state)
@@ -332,10 +363,11 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),           cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_later_rows),      cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_shared_products), cmocka_unit_test(test_shared_conv),
-        cmocka_unit_test(test_terms_first),     cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_forms),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_later_rows),  cmocka_unit_test(test_tensor_cores),
+        cmocka_unit_test(test_conv),        cmocka_unit_test(test_shared_products),
+        cmocka_unit_test(test_shared_conv), cmocka_unit_test(test_terms_first),
+        cmocka_unit_test(test_recurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
