@@ -7,6 +7,7 @@
 #include "device_map.cuh"
 
 #define PIECE 256u
+#define PIECE_ROWS 64u /* of sums of columns */
 #define AHEAD 8u
 
 /* Elements at, at + step, ... of those below n; `other` where there is none. whole: all are there.
@@ -84,7 +85,8 @@ DEVICE float exponentials(const struct softmax_args *arg, const float *x, float 
     return sum;
 }
 
-DEVICE void divide(const struct softmax_args *arg, float *y, uint32_t at, bool whole, float sum)
+/* The end of a row: `sum` is its logarithm, or 1 / sum. */
+DEVICE void finish_row(const struct softmax_args *arg, float *y, uint32_t at, bool whole, float sum)
 {
     float v[AHEAD];
     load_ahead(y, at, arg->n, AHEAD, LAUNCH_TEAM, whole, 0.0f, v);
@@ -92,7 +94,7 @@ DEVICE void divide(const struct softmax_args *arg, float *y, uint32_t at, bool w
     UNROLLED
     for (uint32_t k = 0; k < AHEAD; k++)
         if (whole || at + k * LAUNCH_TEAM < arg->n)
-            y[k * LAUNCH_TEAM] = arg->is_log ? v[k] - sum : v[k] / sum;
+            y[k * LAUNCH_TEAM] = arg->is_log ? v[k] - sum : v[k] * sum;
 }
 
 KERNEL(softmax_rows, softmax_args)
@@ -111,12 +113,11 @@ KERNEL(softmax_rows, softmax_args)
         if (at < n)
             sum = exponentials(arg, x, y, at, false, max, sum);
         sum = fold_team(sum);
-        if (arg->is_log)
-            sum = log_f32(sum);
+        sum = arg->is_log ? log_f32(sum) : 1.0f / sum;
         for (at = lane; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
-            divide(arg, y, at, true, sum);
+            finish_row(arg, y, at, true, sum);
         if (at < n)
-            divide(arg, y, at, false, sum);
+            finish_row(arg, y, at, false, sum);
     }
 }
 
@@ -134,10 +135,10 @@ KERNEL(softmax_columns, softmax_args)
             sum += e;
             y[(size_t)k * arg->inner] = arg->is_log ? d : e;
         }
-        sum = arg->is_log ? log_f32(sum) : sum;
+        sum = arg->is_log ? log_f32(sum) : 1.0f / sum;
         for (uint32_t k = 0; k < arg->n; k++) {
             float *p = &y[(size_t)k * arg->inner];
-            *p = arg->is_log ? *p - sum : *p / sum;
+            *p = arg->is_log ? *p - sum : *p * sum;
         }
     }
 }
@@ -235,7 +236,7 @@ DEVICE float block_sum(const struct softmax_args *arg, const float *x, float max
     if (THREAD < 32u)
         sum = fold_team(sum);
     if (THREAD == 0)
-        t->sum = arg->is_log ? log_f32(sum) : sum;
+        t->sum = arg->is_log ? log_f32(sum) : 1.0f / sum;
     barrier();
     return t->sum;
 }
@@ -254,7 +255,7 @@ KERNEL(softmax_long, softmax_args)
             for (uint32_t k = 0; k < LONG_AHEAD; k++) {
                 const float d = v[k] - max;
                 if (at + k * LAUNCH_THREADS < arg->n)
-                    y[at + k * LAUNCH_THREADS] = arg->is_log ? d - sum : exp_f32(d) / sum;
+                    y[at + k * LAUNCH_THREADS] = arg->is_log ? d - sum : exp_f32(d) * sum;
             }
         }
     }
@@ -349,8 +350,19 @@ KERNEL(reduce_columns, reduce_args)
     {
         const float *x = arg->x + walk_offset(&arg->kept, i / arg->inner) + i % arg->inner;
         double acc = first_value(arg->kind, x[0]);
-        for (uint32_t r = 0; r < arg->reduced.count; r++) {
-            const float *row = x + walk_offset(&arg->reduced, r);
+        const struct launch_walk *w = &arg->reduced;
+        const uint32_t axis = w->rank > 0 ? w->dim[w->rank - 1] : 1;
+        const bool sums = arg->kind == REDUCE_DEVICE_MEAN || arg->kind == REDUCE_DEVICE_SUM;
+        for (uint32_t r = 0, n; sums && r < w->count; r += n) {
+            float piece = 0.0f;
+            const uint32_t left = axis - r % axis;
+            n = left < PIECE_ROWS ? left : PIECE_ROWS;
+            for (uint32_t k = 0; k < n; k++)
+                piece += x[walk_offset(w, r + k)];
+            acc += (double)piece;
+        }
+        for (uint32_t r = 0; !sums && r < w->count; r++) {
+            const float *row = x + walk_offset(w, r);
             for (uint32_t k = 0; k < arg->row; k++)
                 acc = joined(arg->kind, acc, row[k]);
         }

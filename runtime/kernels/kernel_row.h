@@ -40,6 +40,11 @@ typedef void layer_norm_rows_f32_fn(const struct norm_rows *norm, size_t rows,
  */
 typedef void sum_rows_f32_fn(const float *x, float *y, size_t rows, size_t n);
 typedef void extreme_rows_f32_fn(const float *x, float turn, float *y, size_t rows, size_t n);
+/* Columns of x [rows, width], row stride ld. sum[c] += their sum, in f32 for 64 rows, in double
+ * beyond. y[c] = the larger of y[c] and turn * x; a NaN stays one. */
+typedef void sum_columns_f32_fn(const float *x, size_t ld, size_t rows, size_t width, double *sum);
+typedef void extreme_columns_f32_fn(const float *x, size_t ld, size_t rows, size_t width,
+                                    float turn, float *y);
 /* x [n, width], row stride ld, width <= DENSE_MAX_NR: x = exp(x - m), m the largest of its column;
  * inverse[c] = 1 / the column's sum. n > 0. The sum adds rows in ascending order. */
 typedef void softmax_columns_f32_fn(float *x, size_t ld, size_t n, size_t width, float *inverse);
@@ -84,6 +89,8 @@ struct row_kernels {
     layer_norm_rows_f32_fn *layer_norm;
     sum_rows_f32_fn *sum_rows;
     extreme_rows_f32_fn *extreme_rows;
+    sum_columns_f32_fn *sum_columns;
+    extreme_columns_f32_fn *extreme_columns;
     softmax_columns_f32_fn *softmax_columns;
     where_row_b32_fn *where;
     const struct elementwise_rows *elementwise; /* NULL: none */
@@ -108,6 +115,8 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     KERNEL(layer_norm, layer_norm_rows_f32_fn, pith_layer_norm_rows_f32##suffix, needs)            \
     KERNEL(sum_rows, sum_rows_f32_fn, pith_sum_rows_f32##suffix, needs)                            \
     KERNEL(extreme_rows, extreme_rows_f32_fn, pith_extreme_rows_f32##suffix, needs)                \
+    KERNEL(sum_columns, sum_columns_f32_fn, pith_sum_columns_f32##suffix, needs)                   \
+    KERNEL(extreme_columns, extreme_columns_f32_fn, pith_extreme_columns_f32##suffix, needs)       \
     KERNEL(softmax_columns, softmax_columns_f32_fn, pith_softmax_columns_f32##suffix, needs)       \
     KERNEL(where, where_row_b32_fn, pith_where_row_b32##suffix, needs)
 

@@ -27,7 +27,9 @@ enum {
     WANTS_layer_norm = BUILT_OP(PITH_OP_LAYER_NORM) | BUILT_OP(PITH_OP_GROUP_NORM) |
                        BUILT_OP(PITH_OP_MEAN_VARIANCE),
     WANTS_sum_rows = BUILT_OP(PITH_OP_REDUCE_MEAN),
-    WANTS_extreme_rows = BUILT_OP(PITH_OP_REDUCE),
+    WANTS_extreme_rows = BUILT_OP(PITH_OP_REDUCE) | BUILT_OP(PITH_OP_GLOBAL_MAX_POOL),
+    WANTS_sum_columns = BUILT_OP(PITH_OP_REDUCE_MEAN) | BUILT_OP(PITH_OP_REDUCE),
+    WANTS_extreme_columns = BUILT_OP(PITH_OP_REDUCE),
     WANTS_where = BUILT_OP(PITH_OP_WHERE)
 };
 #define SLOT(member, type, name, needs) .member = WANTS_##member ? &(name) : NULL,

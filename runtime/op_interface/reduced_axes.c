@@ -66,14 +66,23 @@ size_t pith_axes_offset(const struct axis_walk *w, size_t index)
     return offset;
 }
 
+size_t pith_walk_pop_axis(struct axis_walk *w, size_t *step)
+{
+    if (w->rank == 0) {
+        *step = 0;
+        return 1;
+    }
+    size_t n = w->dim[--w->rank];
+    *step = w->step[w->rank];
+    w->count /= n;
+    return n;
+}
+
 /* A step of 1 is the innermost axis of the tensor, which only one of the two walks has. */
 size_t pith_walk_pop_row(struct axis_walk *w)
 {
-    if (w->rank == 0 || w->step[w->rank - 1] != 1)
-        return 1;
-    size_t n = w->dim[--w->rank];
-    w->count /= n;
-    return n;
+    size_t step;
+    return w->rank > 0 && w->step[w->rank - 1] == 1 ? pith_walk_pop_axis(w, &step) : 1;
 }
 
 bool pith_rows_follow(const struct axis_walk *kept, const struct axis_walk *reduced, size_t row)

@@ -38,4 +38,7 @@ bool pith_rows_follow(const struct axis_walk *kept, const struct axis_walk *redu
 /* Takes the contiguous axis off a walk and returns its length; 1 when it has none. */
 size_t pith_walk_pop_row(struct axis_walk *w);
 
+/* Takes the innermost axis off a walk: its length, 1 when there is none, and its step. */
+size_t pith_walk_pop_axis(struct axis_walk *w, size_t *step);
+
 #endif

@@ -4,6 +4,7 @@
  * ONNX GlobalMaxPool-1 and GlobalAveragePool-1. The mean's sum is in double in pieces
  * (ref/sum_f32.h) and divided once, so that a plane of any size loses no more than the last
  * rounding. */
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
@@ -24,6 +25,7 @@ static enum pith_status shape_global_pool(const struct op_args *args)
 }
 
 struct global_pool_job {
+    extreme_rows_f32_fn *extreme_rows;
     const float *x; /* [planes, elems] */
     float *y;       /* [planes] */
     size_t elems;
@@ -38,24 +40,17 @@ static void mean_range(void *arg, size_t begin, size_t end)
         j->y[i] = pith_sum_f32(j->x + i * j->elems, j->elems) / (float)j->elems;
 }
 
-/* Begins with the first element, not with -inf: a plane is never empty. */
 static void max_range(void *arg, size_t begin, size_t end)
 {
     const struct global_pool_job *j = arg;
-    for (size_t i = begin; i < end; i++) {
-        const float *x = j->x + i * j->elems;
-        float m = x[0];
-        for (size_t k = 1; k < j->elems; k++)
-            m = x[k] > m ? x[k] : m;
-        j->y[i] = m;
-    }
+    j->extreme_rows(j->x + begin * j->elems, 1.0f, j->y + begin, end - begin, j->elems);
 }
 
 static void run_global_pool(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->in[0]->shape;
-    struct global_pool_job job = {args->in[0]->data, args->out[0]->data,
-                                  shape_product(s, 2, s->rank)};
+    struct global_pool_job job = {pith_row_kernels(env->kernels)->extreme_rows, args->in[0]->data,
+                                  args->out[0]->data, shape_product(s, 2, s->rank)};
     bool is_max = args->info->op == PITH_OP_GLOBAL_MAX_POOL;
     pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.elems, is_max ? max_range : mean_range,
                   &job);

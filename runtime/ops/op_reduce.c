@@ -3,7 +3,7 @@
  * by `kind`; axes as for ReduceMean (op_reduce_mean.c). f32 for all, sums and products in double;
  * i32 and i64 for Sum, Max, Min and Prod, wrapping. Max and Min give NaN where there is one.
  *
- * Where the innermost axes are reduced, rows are summed up; where they are kept, 16 neighbouring
+ * Where the innermost axes are reduced, rows are summed up; where they are kept, neighbouring
  * outputs are computed side by side.
  *
  * ONNX Reduce*-18. One operator in the format for nine of ONNX's, because they differ in how an
@@ -21,8 +21,8 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
-/* A cache line of f32, and few enough accumulators for registers. */
-#define COLUMNS 16u
+/* Sums in double of a block are 512 bytes, on the stack. */
+#define COLUMNS 64u
 #define WIDE_COLUMNS 1024u /* of which a row of results stays in the first-level cache */
 
 static enum pith_status shape_reduce(const struct op_args *args)
@@ -47,9 +47,10 @@ struct reduce_job {
     size_t row;             /* contiguous reduced elements; 1 when the inner run is kept */
     size_t inner;           /* contiguous kept elements; 1 when the inner run is reduced */
     size_t columns, blocks; /* blocks of `columns` in inner */
-    binary_row_fn *join;    /* of rows for Max and Min; NULL: columns in double */
-    extreme_rows_f32_fn *extreme_rows;
-    bool follow; /* rows that lie behind one another, for Max and Min */
+    size_t rows, step;      /* of columns of f32: the innermost reduced axis */
+    const struct row_kernels *row_kernels;
+    bool extreme; /* Max or Min of f32 */
+    bool follow;  /* its rows lie behind one another */
 };
 
 /* ---- f32 --------------------------------------------------------------------------------- */
@@ -83,7 +84,7 @@ static double first_value(int32_t kind)
 static float extreme(const struct reduce_job *j, const float *x, size_t n, float turn)
 {
     float y;
-    j->extreme_rows(x, turn, &y, 1, n);
+    j->row_kernels->extreme_rows(x, turn, &y, 1, n);
     return y;
 }
 
@@ -121,18 +122,12 @@ static double join_row(const struct reduce_job *j, int32_t kind, double acc, con
     for (size_t c = 0; c < width; c++)                                                             \
     acc[c] = (value)
 
-/* acc[c] joined by x[c]. */
+/* acc[c] joined by x[c], of kinds that have no kernel. */
 static void join_columns(int32_t kind, double *acc, const float *x, size_t width,
                          const float *minus)
 {
     float e[COLUMNS];
     switch ((enum reduce_kind)kind) {
-    case REDUCE_MAX:
-        EACH_COLUMN(larger(acc[c], (double)x[c]));
-        break;
-    case REDUCE_MIN:
-        EACH_COLUMN(smaller(acc[c], (double)x[c]));
-        break;
     case REDUCE_PROD:
         EACH_COLUMN(acc[c] * (double)x[c]);
         break;
@@ -150,10 +145,7 @@ static void join_columns(int32_t kind, double *acc, const float *x, size_t width
         pith_exp_row_f32(e, 0.0f, e, width);
         EACH_COLUMN(acc[c] + (double)e[c]);
         break;
-    case REDUCE_SUM:
-    case REDUCE_LOG_SUM:
-    case REDUCE_END:
-        EACH_COLUMN(acc[c] + (double)x[c]);
+    default: /* the others have kernels */
         break;
     }
 }
@@ -168,9 +160,22 @@ static void join_all(const struct reduce_job *j, int32_t kind, const float *x, s
         const float *row = x + axis_offset(&j->reduced, r);
         if (j->row > 1)
             acc[0] = join_row(j, kind, acc[0], row, j->row, minus[0]);
+        else if (kind == REDUCE_SUM || kind == REDUCE_LOG_SUM)
+            j->row_kernels->sum_columns(row, j->step, j->rows, width, acc);
         else
-            join_columns(kind, acc, row, width, minus);
+            for (size_t i = 0; i < j->rows; i++)
+                join_columns(kind, acc, row + i * j->step, width, minus);
     }
+}
+
+/* y: the largest of turn * x, of columns. */
+static void extremes(const struct reduce_job *j, const float *x, float turn, float *y, size_t width)
+{
+    for (size_t c = 0; c < width; c++)
+        y[c] = turn * x[c];
+    for (size_t r = 0; r < j->reduced.count; r++)
+        j->row_kernels->extreme_columns(x + axis_offset(&j->reduced, r), j->step, j->rows, width,
+                                        turn, y);
 }
 
 static float finish(int32_t kind, double acc, float max)
@@ -187,19 +192,21 @@ static float finish(int32_t kind, double acc, float max)
 
 static void reduce_f32(const struct reduce_job *j, const float *x, float *y, size_t width)
 {
-    if (j->join) {
-        memcpy(y, x, width * sizeof *y);
-        for (size_t r = 1; r < j->reduced.count; r++)
-            j->join(x + axis_offset(&j->reduced, r), 1, y, 1, y, width);
+    const float turn = j->kind == REDUCE_MIN ? -1.0f : 1.0f;
+    if (j->row == 1 && j->extreme) {
+        extremes(j, x, turn, y, width);
+        for (size_t c = 0; c < width; c++)
+            y[c] *= turn;
         return;
     }
     double acc[COLUMNS];
     float max[COLUMNS] = {0};
     /* First pass: the maximum of each line. */
-    if (j->kind == REDUCE_LOG_SUM_EXP) {
+    if (j->kind == REDUCE_LOG_SUM_EXP && j->row == 1) {
+        extremes(j, x, 1.0f, max, width);
+    } else if (j->kind == REDUCE_LOG_SUM_EXP) {
         join_all(j, REDUCE_MAX, x, width, max, acc);
-        for (size_t c = 0; c < width; c++)
-            max[c] = (float)acc[c];
+        max[0] = (float)acc[0];
     }
     join_all(j, j->kind, x, width, max, acc);
     for (size_t c = 0; c < width; c++)
@@ -244,7 +251,8 @@ static void reduce_range(void *arg, size_t begin, size_t end)
     if (j->follow) {
         const float turn = j->kind == REDUCE_MAX ? 1.0f : -1.0f;
         float *y = (float *)j->y + begin;
-        j->extreme_rows((const float *)j->x + begin * j->row, turn, y, end - begin, j->row);
+        j->row_kernels->extreme_rows((const float *)j->x + begin * j->row, turn, y, end - begin,
+                                     j->row);
         for (size_t i = 0; i < end - begin; i++)
             y[i] *= turn;
         return;
@@ -271,20 +279,18 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
     pith_reduced_walks(args, ATTR_REDUCE_KIND_AXES, &job.kept, &job.reduced);
     job.row = pith_walk_pop_row(&job.reduced);
     job.inner = pith_walk_pop_row(&job.kept);
-    const struct row_kernels *row = pith_row_kernels(env->kernels);
-    const struct elementwise_rows *rows = row->elementwise;
-    const bool extreme = job.type == PITH_F32 && (job.kind == REDUCE_MAX || job.kind == REDUCE_MIN);
+    job.extreme = job.type == PITH_F32 && (job.kind == REDUCE_MAX || job.kind == REDUCE_MIN);
     job.columns = COLUMNS;
-    job.extreme_rows = row->extreme_rows;
-    job.follow = extreme && pith_rows_follow(&job.kept, &job.reduced, job.row);
-    if (rows && extreme && job.row == 1) {
-        job.join = rows->binary[job.kind == REDUCE_MAX ? BINARY_MAX : BINARY_MIN];
-        job.columns = WIDE_COLUMNS;
+    job.row_kernels = pith_row_kernels(env->kernels);
+    job.follow = job.extreme && pith_rows_follow(&job.kept, &job.reduced, job.row);
+    const size_t count = job.reduced.count;
+    if (job.type == PITH_F32 && job.row == 1) {
+        job.rows = pith_walk_pop_axis(&job.reduced, &job.step);
+        job.columns = job.extreme ? WIDE_COLUMNS : COLUMNS;
     }
     job.blocks = (job.inner + job.columns - 1) / job.columns;
     size_t width = job.inner < job.columns ? job.inner : job.columns;
-    pith_op_range(env, job.kept.count * job.blocks, job.reduced.count * job.row * width,
-                  reduce_range, &job);
+    pith_op_range(env, job.kept.count * job.blocks, count * job.row * width, reduce_range, &job);
 }
 
 static const struct attr_field fields[] = {

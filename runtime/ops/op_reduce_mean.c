@@ -2,9 +2,9 @@
 /* op_reduce_mean.c - ReduceMean over a set of axes (none named: all).
  *
  * Axes are merged into runs of kept and of reduced ones. Where the innermost run is reduced,
- * each output is a sum of rows (pith_sum_f32); where it is kept, 16 neighbouring outputs are
- * summed side by side. Sums across rows are kept in double, so the error does not grow with
- * their number.
+ * each output is a sum of rows (pith_sum_f32); where it is kept, neighbouring outputs are summed
+ * side by side (kernel_row.h). Sums across rows are kept in double, so the error does not grow
+ * with their number.
  *
  * ONNX ReduceMean-18. Apart from op_reduce.c because global means end most image networks: it
  * has one loop and no switch, and the sum of a row is in pieces of f32 (sum_f32.h), not in
@@ -18,7 +18,7 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
-#define COLUMNS 16u
+#define COLUMNS 128u /* sums of a block are 1 KiB, on the stack */
 
 static enum pith_status shape_reduce(const struct op_args *args)
 {
@@ -32,25 +32,25 @@ struct reduce_job {
     const float *x;
     float *y;
     struct axis_walk kept, reduced;
-    size_t row;    /* contiguous reduced elements; 1 when the inner run is kept */
-    size_t inner;  /* contiguous kept elements; 1 when the inner run is reduced */
-    size_t blocks; /* of COLUMNS in inner */
+    size_t rows, step; /* of columns: the innermost reduced axis */
+    size_t row;        /* contiguous reduced elements; 1 when the inner run is kept */
+    size_t inner;      /* contiguous kept elements; 1 when the inner run is reduced */
+    size_t blocks;     /* of COLUMNS in inner */
     double divisor;
     sum_rows_f32_fn *sum_rows; /* of rows that follow each other; NULL: they do not */
+    sum_columns_f32_fn *sum_columns;
 };
 
-/* Outputs that lie side by side, a number of them that the compiler knows. */
-static inline __attribute__((always_inline)) void means(const struct reduce_job *j, const float *x,
-                                                        float *y, const size_t width)
+/* Outputs that lie side by side. */
+static void means(const struct reduce_job *j, const float *x, float *y, size_t width)
 {
     double sum[COLUMNS] = {0};
     for (size_t r = 0; r < j->reduced.count; r++) {
-        const float *row = x + axis_offset(&j->reduced, r);
+        const float *at = x + axis_offset(&j->reduced, r);
         if (j->row > 1)
-            sum[0] += (double)pith_sum_f32(row, j->row);
+            sum[0] += (double)pith_sum_f32(at, j->row);
         else
-            for (size_t c = 0; c < width; c++)
-                sum[c] += (double)row[c];
+            j->sum_columns(at, j->step, j->rows, width, sum);
     }
     for (size_t c = 0; c < width; c++)
         y[c] = (float)(sum[c] / j->divisor);
@@ -70,22 +70,7 @@ static void reduce_range(void *arg, size_t begin, size_t end)
         size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
         const float *x = j->x + axis_offset(&j->kept, outer) + first;
         float *y = j->y + outer * j->inner + first;
-        if (width == COLUMNS) {
-            means(j, x, y, COLUMNS);
-        } else if (first > 0) { /* with some of the block before */
-            float all[COLUMNS];
-            means(j, x - (COLUMNS - width), all, COLUMNS);
-            memcpy(y, all + (COLUMNS - width), width * sizeof *y);
-        } else if (width >= COLUMNS / 2) { /* the two halves may overlap, and so below */
-            means(j, x, y, COLUMNS / 2);
-            means(j, x + width - COLUMNS / 2, y + width - COLUMNS / 2, COLUMNS / 2);
-        } else if (width >= COLUMNS / 4) {
-            means(j, x, y, COLUMNS / 4);
-            means(j, x + width - COLUMNS / 4, y + width - COLUMNS / 4, COLUMNS / 4);
-        } else {
-            for (size_t c = 0; c < width; c++)
-                means(j, x + c, y + c, 1);
-        }
+        means(j, x, y, width);
     }
 }
 
@@ -97,12 +82,15 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
     job.divisor = (double)job.reduced.count;
     job.row = pith_walk_pop_row(&job.reduced);
     job.inner = pith_walk_pop_row(&job.kept);
+    const struct row_kernels *row = pith_row_kernels(env->kernels);
     if (pith_rows_follow(&job.kept, &job.reduced, job.row))
-        job.sum_rows = pith_row_kernels(env->kernels)->sum_rows;
+        job.sum_rows = row->sum_rows;
+    job.sum_columns = row->sum_columns;
+    job.rows = job.row > 1 ? 1 : pith_walk_pop_axis(&job.reduced, &job.step);
     job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
     size_t width = job.inner < COLUMNS ? job.inner : COLUMNS;
-    pith_op_range(env, job.kept.count * job.blocks, job.reduced.count * job.row * width,
-                  reduce_range, &job);
+    pith_op_range(env, job.kept.count * job.blocks, (size_t)job.divisor * width, reduce_range,
+                  &job);
 }
 
 static const struct attr_field fields[] = {

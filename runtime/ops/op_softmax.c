@@ -3,8 +3,8 @@
  * opsets below 13 mean).
  *
  * The maximum is subtracted first, so exp never overflows and the sum is at least 1. The tensor
- * is treated as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is
- * walked in order and the running maxima and sums stay in registers.
+ * is treated as [outer, n, inner]; columns of `inner` are handled side by side, so that memory is
+ * walked in order.
  *
  * ONNX Softmax-13 and LogSoftmax-13. y may be x: a column's maximum is known before its first
  * element is written. LogSoftmax is (x - max) - log(sum) and never the log of a softmax, whose
@@ -18,7 +18,8 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
-#define COLUMNS 16u
+#define COLUMNS DENSE_MAX_NR /* side by side */
+#define LANES 16u            /* of sums */
 
 static enum pith_status shape_softmax(const struct op_args *args)
 {
@@ -53,40 +54,46 @@ static float largest(const float *x, size_t n)
 
 static void log_softmax_row(const struct softmax_job *j, const float *x, float *y)
 {
-    float max = largest(x, j->n), lane[COLUMNS] = {0};
+    float max = largest(x, j->n), lane[LANES] = {0};
     for (size_t i = 0; i < j->n; i++)
         /* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
-        lane[i % COLUMNS] += pith_exp_f32(x[i] - max);
-    float log_sum = pith_log_f32(pith_sum_f32(lane, COLUMNS));
+        lane[i % LANES] += pith_exp_f32(x[i] - max);
+    float log_sum = pith_log_f32(pith_sum_f32(lane, LANES));
     for (size_t i = 0; i < j->n; i++)
         y[i] = (x[i] - max) - log_sum;
 }
 
-/* x, y: [n, inner]; the first `width` columns Each column has its own accumulator, so a result
- * does not depend on the columns beside it. */
-static void softmax_columns(const struct softmax_job *j, const float *x, float *y, size_t width)
+/* x, y: [n, inner]; the first `width` columns. Each has its own sum, so a result does not depend on
+ * the columns beside it. */
+static void log_softmax_columns(const struct softmax_job *j, const float *x, float *y, size_t width)
 {
     float max[COLUMNS], sum[COLUMNS] = {0};
     memcpy(max, x, width * sizeof *max);
     for (size_t i = 1; i < j->n; i++)
         for (size_t c = 0; c < width; c++)
             max[c] = x[i * j->inner + c] > max[c] ? x[i * j->inner + c] : max[c];
-    for (size_t i = 0; i < j->n; i++) {
-        for (size_t c = 0; c < width; c++) {
-            /* LogSoftmax keeps x - max, so that the exponent is not undone. */
-            float d = x[i * j->inner + c] - max[c], e = pith_exp_f32(d);
-            sum[c] += e;
-            y[i * j->inner + c] = j->is_log ? d : e;
-        }
-    }
-    if (j->is_log)
-        for (size_t c = 0; c < width; c++)
-            sum[c] = pith_log_f32(sum[c]);
     for (size_t i = 0; i < j->n; i++)
         for (size_t c = 0; c < width; c++) {
-            float *p = &y[i * j->inner + c];
-            *p = j->is_log ? *p - sum[c] : *p / sum[c];
+            y[i * j->inner + c] = x[i * j->inner + c] - max[c];
+            sum[c] += pith_exp_f32(y[i * j->inner + c]);
         }
+    for (size_t c = 0; c < width; c++)
+        sum[c] = pith_log_f32(sum[c]);
+    for (size_t i = 0; i < j->n; i++)
+        for (size_t c = 0; c < width; c++)
+            y[i * j->inner + c] -= sum[c];
+}
+
+/* The kernel divides nothing, for attention does that later. */
+static void softmax_columns(const struct softmax_job *j, const float *x, float *y, size_t width)
+{
+    float inverse[COLUMNS];
+    for (size_t i = 0; i < j->n && x != y; i++)
+        memcpy(y + i * j->inner, x + i * j->inner, width * sizeof *y);
+    j->row->softmax_columns(y, j->inner, j->n, width, inverse);
+    for (size_t i = 0; i < j->n; i++)
+        for (size_t c = 0; c < width; c++)
+            y[i * j->inner + c] *= inverse[c];
 }
 
 /* Items are rows, or blocks of columns. */
@@ -104,6 +111,8 @@ static void softmax_range(void *arg, size_t begin, size_t end)
         size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
         if (j->inner == 1)
             log_softmax_row(j, j->x + at, j->y + at);
+        else if (j->is_log)
+            log_softmax_columns(j, j->x + at, j->y + at, width);
         else
             softmax_columns(j, j->x + at, j->y + at, width);
     }

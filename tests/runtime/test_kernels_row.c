@@ -320,6 +320,50 @@ static void test_rows_together(void **state)
         }
 }
 
+/* Columns of rows that lie apart, one NaN among them; the last row ends before a page of its own.
+ */
+static void test_columns(void **state)
+{
+    struct pith_kernels ref, k;
+    uint64_t seed = 11;
+    (void)state;
+    pith_kernels_fill(&ref, 0);
+    for (size_t width = 1; width <= 70; width++) {
+        const size_t rows = 1 + random_u64(&seed) % 150, ld = width + random_u64(&seed) % 5;
+        struct guarded in = guard_new(((rows - 1) * ld + width) * sizeof(float), 1);
+        float *x = in.data, most[2][70];
+        double sum[2][70] = {{0}};
+        fill(x, (rows - 1) * ld + width, &seed);
+        for (size_t i = 0; i < (rows - 1) * ld + width; i++)
+            x[i] = fabsf(x[i]) < 1000 ? x[i] : 1; /* sums that stay finite */
+        x[random_u64(&seed) % width + rows / 2 * ld] = NAN;
+        ref.row.sum_columns(x, ld, rows, width, sum[0]);
+        for (size_t c = 0; c < width; c++) {
+            double plain = 0, size = 0;
+            most[0][c] = 0.5f;
+            for (size_t r = 0; r < rows; r++) {
+                plain += (double)x[r * ld + c];
+                size += fabs((double)x[r * ld + c]);
+                most[0][c] = larger_f32(-x[r * ld + c], most[0][c]);
+            }
+            assert_true(plain != plain ? isnan(sum[0][c])
+                                       : fabs(sum[0][c] - plain) <= size * 0x1p-19);
+        }
+        for (size_t level = 0; level <= N_LEVELS; level++)
+            if (level == N_LEVELS || level_table(level, &k)) {
+                const struct row_kernels *row = level == N_LEVELS ? &ref.row : &k.row;
+                for (size_t c = 0; c < width; c++)
+                    most[1][c] = 0.5f, sum[1][c] = 0;
+                row->extreme_columns(x, ld, rows, width, -1.0f, most[1]);
+                same_bits(most[0], most[1], width, "extremes of columns");
+                row->sum_columns(x, ld, rows, width, sum[1]);
+                for (size_t c = 0; c < width; c++)
+                    assert_true(sum[0][c] == sum[1][c] || isnan(sum[0][c]));
+            }
+        guard_free(&in);
+    }
+}
+
 static void test_softmax_columns(void **state)
 {
     struct pith_kernels ref, k;
@@ -412,15 +456,11 @@ static void test_pack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_elementwise),
-        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_rows_together),
-        cmocka_unit_test(test_where),
-        cmocka_unit_test(test_softmax_columns),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_layer_norm),
+        cmocka_unit_test(test_rows_together), cmocka_unit_test(test_where),
+        cmocka_unit_test(test_columns),       cmocka_unit_test(test_softmax_columns),
         cmocka_unit_test(test_pack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static double exact_sigmoid(double x)
 static const struct function functions[] = {
     {"exp", pith_exp_f32, exp, 1.1, -104, 89},
     {"log", pith_log_f32, log, 1.1, 0.5f, 2},
-    {"tanh", pith_tanh_f32, tanh, 1.5, -9.1f, 9.1f},
+    {"tanh", pith_tanh_f32, tanh, 2.5, -9.1f, 9.1f},
     {"sigmoid", pith_sigmoid_f32, exact_sigmoid, 2.5, -104, 20},
     {"sqrt", pith_sqrt_f32, sqrt, 0.5, 0, 4},
     {"asinh", pith_asinh_f32, asinh, 0.6, -40000, 40000},

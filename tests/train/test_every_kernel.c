@@ -82,6 +82,8 @@ static const struct {
     {"row", "layer_norm", trial_layer_norm},
     {"row", "sum_rows", trial_sum_rows},
     {"row", "extreme_rows", trial_extreme_rows},
+    {"row", "sum_columns", trial_sum_columns},
+    {"row", "extreme_columns", trial_extreme_columns},
     {"row", "softmax_columns", trial_softmax_columns},
     {"row", "where", trial_where},
     {"row", "elementwise", trial_elementwise},

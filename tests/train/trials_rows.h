@@ -103,6 +103,26 @@ static void trial_extreme_rows(struct trial *t)
     leaves_bytes(t, y, rows * sizeof *y);
 }
 
+static void trial_sum_columns(struct trial *t)
+{
+    uint32_t width = size(t, 1, 300, 49), rows = size(t, 1, 140, 160);
+    float *x = reals(t, (size_t)rows * width);
+    double *sum = take(t, width * sizeof *sum);
+    memset(sum, 0, width * sizeof *sum);
+    CALL(t, (double)rows * width, row_of_features(t).sum_columns(x, width, rows, width, sum));
+    leaves_bytes(t, sum, width * sizeof *sum);
+}
+
+static void trial_extreme_columns(struct trial *t)
+{
+    uint32_t width = size(t, 1, 300, 49), rows = size(t, 1, 40, 160);
+    float *x = reals(t, (size_t)rows * width), *y = take(t, width * sizeof *y);
+    memset(y, 0, width * sizeof *y);
+    CALL(t, (double)rows * width,
+         row_of_features(t).extreme_columns(x, width, rows, width, -1.0f, y));
+    leaves_bytes(t, y, width * sizeof *y);
+}
+
 static void trial_softmax_columns(struct trial *t)
 {
     uint32_t n = size(t, 1, 60, 128), width = size(t, 1, 48, 48);

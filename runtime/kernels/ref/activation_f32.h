@@ -2,8 +2,8 @@
 /* activation_f32.h - tanh, sigmoid, erf and gelu of math_f32.h and elementary_f32.h as inline
  * code without jumps, so that loops over them become vector code.
  *
- * tanh: the polynomial of Cephes below 0.625, from exp above. erf: an odd polynomial below 1,
- * 1 - exp(-q(|x|)) above; both fitted to least largest error (0.02 ulp before rounding). */
+ * erf: an odd polynomial below 1, 1 - exp(-q(|x|)) above; both fitted to least largest error (0.02
+ * ulp before rounding). */
 #ifndef ACTIVATION_F32_H
 #define ACTIVATION_F32_H
 
@@ -20,21 +20,14 @@ static inline float with_sign_of(float magnitude, float x)
     return f32_from_bits(f32_bits(magnitude) | (f32_bits(x) & 0x80000000u));
 }
 
-/* Near 0 the exponential form would cancel; both are computed and one is chosen, so lanes need
- * not agree. */
+/* m / (m + 2) of m = exp(2 |x|) - 1, which 2^n (1 + p) gives without cancelling near 0. From
+ * |x| = 10 on the result is 1. */
 static inline float tanh_f32(float x)
 {
-    uint32_t sign = f32_bits(x) & 0x80000000u;
-    float a = f32_from_bits(f32_bits(x) ^ sign), z = x * x;
-    float p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    float near_zero = p * z * x + x;
-    /* From a = 10 on the result is 1, whatever exp gives. */
-    float t = 1.0f - 2.0f / (exp_near_f32(bounded_near_f32(2.0f * a, 40.0f)) + 1.0f);
-    return choose(a < 0.625f, near_zero, f32_from_bits(f32_bits(t) ^ sign));
+    float a = magnitude_of(x), shifted, p = exp_parts(choose(a > 20.0f, 40.0f, a + a), &shifted);
+    const float e = power_of_two(unshifted(shifted));
+    p = p * e + (e - 1.0f);
+    return with_sign_of(p / (p + 2.0f), x);
 }
 
 /* The logistic function of x by e = exp(-|x|). */

@@ -5,12 +5,25 @@
 #include "kernels/ref/double_f32.h"
 #include "kernels/ref/elementary_f32.h"
 #include "kernels/ref/elementwise_f32.h"
+#include "kernels/x86/row_lanes.h"
 
-#define LANES 16u
+/* What is left of a row, not inlined into each function. */
+static __attribute__((noinline)) const float *rest_of(float last[LANES], const float *x, size_t n)
+{
+    load_rest(last, x, n, 1.0f);
+    return last;
+}
+
+static __attribute__((noinline)) void put_float(float *y, const float v[LANES], size_t n)
+{
+    store_rest(y, v, n);
+}
+
+#define put_uint8_t(y, v, n) memcpy(y, v, n)
 
 /* A fixed operand becomes a row of LANES equal elements that is read again: one loop serves every
  * broadcast. The local result lets y be an operand. */
-#define BINARY_ROW(name, T, value, last)                                                           \
+#define BINARY_ROW(name, T, block)                                                                 \
     static void name##_row(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py, \
                            size_t n)                                                               \
     {                                                                                              \
@@ -22,14 +35,18 @@
         }                                                                                          \
         const float *a = a_step ? pa : fixed[0], *b = b_step ? pb : fixed[1];                      \
         for (; n >= LANES; n -= LANES, a += LANES * a_step, b += LANES * b_step, y += LANES) {     \
-            for (size_t i = 0; i < LANES; i++)                                                     \
-                v[i] = (T)(value);                                                                 \
+            block;                                                                                 \
             memcpy(y, v, sizeof v);                                                                \
         }                                                                                          \
-        EACH((T)(last));                                                                           \
+        if (n > 0) {                                                                               \
+            a = rest_of(fixed[0], a, n), b = rest_of(fixed[1], b, n);                              \
+            block;                                                                                 \
+            put_##T(y, v, n);                                                                      \
+        }                                                                                          \
     }
 
-#define BINARY(name, T, value) BINARY_ROW(name, T, value, value)
+#define BINARY(name, T, value)                                                                     \
+    BINARY_ROW(name, T, for (size_t i = 0; i < LANES; i++) v[i] = (T)(value))
 
 BINARY(add, float, a[i] + b[i])
 BINARY(sub, float, a[i] - b[i])
@@ -42,29 +59,43 @@ BINARY(equal, uint8_t, a[i] == b[i])
 BINARY(not_equal, uint8_t, a[i] != b[i])
 BINARY(less, uint8_t, a[i] < b[i])
 BINARY(less_equal, uint8_t, a[i] <= b[i])
-/* One copy of the scalar code. */
-BINARY_ROW(power, float, power_f32(a[i], b[i]), pith_power_f32(a[i], b[i]))
+
+static __attribute__((noinline)) void power_block(const float *a, const float *b, float *restrict v)
+{
+    for (size_t i = 0; i < LANES; i++)
+        v[i] = power_f32(a[i], b[i]);
+}
+
+BINARY_ROW(power, float, power_block(a, b, v))
 
 /* Loops of known length are vector code and nothing else. What is left of a row is copied out and
  * back. */
 #define BLOCK 64u
 
+static void act_block(enum act_kind act, float a, float b, const float *x, float *y)
+{
+    float out[BLOCK];
+    if (act == ACT_LEAKY)
+        for (size_t i = 0; i < BLOCK; i++)
+            out[i] = prelu_f32(x[i], a);
+    else if (act == ACT_HARD_SIGMOID)
+        for (size_t i = 0; i < BLOCK; i++)
+            out[i] = hard_sigmoid_f32(a, b, x[i]);
+    else
+        for (size_t i = 0; i < BLOCK; i++)
+            out[i] = hard_swish_f32(x[i]);
+    memcpy(y, out, sizeof out);
+}
+
 static void act_row(enum act_kind act, float a, float b, const float *x, float *y, size_t rest)
 {
-    for (size_t n = BLOCK; rest > 0; rest -= rest < n ? rest : n, x += n, y += n) {
-        float in[BLOCK] = {0}, out[BLOCK];
-        const size_t bytes = (rest < n ? rest : n) * sizeof *in;
-        memcpy(in, x, bytes);
-        if (act == ACT_LEAKY)
-            for (size_t i = 0; i < BLOCK; i++)
-                out[i] = prelu_f32(in[i], a);
-        else if (act == ACT_HARD_SIGMOID)
-            for (size_t i = 0; i < BLOCK; i++)
-                out[i] = hard_sigmoid_f32(a, b, in[i]);
-        else
-            for (size_t i = 0; i < BLOCK; i++)
-                out[i] = hard_swish_f32(in[i]);
-        memcpy(y, out, bytes);
+    for (; rest >= BLOCK; rest -= BLOCK, x += BLOCK, y += BLOCK)
+        act_block(act, a, b, x, y);
+    if (rest > 0) {
+        float last[BLOCK] = {0};
+        memcpy(last, x, rest * sizeof *last);
+        act_block(act, a, b, last, last);
+        memcpy(y, last, rest * sizeof *last);
     }
 }
 

@@ -93,18 +93,6 @@ static inline float exp_near_f32(float x)
 #endif
 }
 
-/* An argument of exp_near_f32, bounded from above where more of it changes no result. In a build
- * for size exp bounds it itself. */
-static inline float bounded_near_f32(float x, float most)
-{
-#ifdef __OPTIMIZE_SIZE__
-    (void)most;
-    return x;
-#else
-    return choose(x > most, most, x);
-#endif
-}
-
 /* Denormals are scaled up by 2^23 first; what is not positive and finite is put right at the end.
  */
 static inline float log_f32(float x)

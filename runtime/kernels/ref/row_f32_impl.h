@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (kernel_row.h). Parameter: ROW(name), the name
- * with the level's suffix; OWN_GROUPS: exp_blocks, sigmoid_blocks, gelu_blocks,
- * where_lanes, fold_sum and softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
+ * with the level's suffix; OWN_LANES: load_rest, store_rest, fold_sum and fold_max are there;
+ * OWN_GROUPS: exp_blocks, sigmoid_blocks, tanh_blocks, gelu_blocks, where_lanes, softmax_row and
+ * softmax_columns_f32; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler's target is, and x and y may
@@ -24,18 +25,33 @@
 /* y = f(x, p), element by element */
 typedef void blocks_fn(const float *x, float p, float *y, size_t blocks);
 
+#ifndef OWN_LANES
+/* What is left of a row; lanes past it become `pad`. */
+static inline void load_rest(float last[LANES], const float *x, size_t rest, float pad)
+{
+    for (size_t k = 0; k < LANES; k++)
+        last[k] = pad;
+    memcpy(last, x, rest * sizeof *x);
+}
+
+static inline void store_rest(float *y, const float last[LANES], size_t rest)
+{
+    memcpy(y, last, rest * sizeof *y);
+}
+#endif
+
 /* Inlined for each function it would cost 5 KB and gain nothing. */
 static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, float p, float *y,
                                                 size_t n)
 {
     size_t blocks = n / LANES, rest = n % LANES;
-    float last[LANES] = {0};
+    float last[LANES];
     f(x, p, y, blocks);
     if (rest == 0)
         return;
-    memcpy(last, x + blocks * LANES, rest * sizeof *last);
+    load_rest(last, x + blocks * LANES, rest, 0.0f);
     f(last, p, last, 1);
-    memcpy(y + blocks * LANES, last, rest * sizeof *last);
+    store_rest(y + blocks * LANES, last, rest);
 }
 
 /* The local array lets x and y be one row. */
@@ -78,6 +94,7 @@ static void exp_blocks(const float *x, float p, float *y, size_t blocks)
 
 /* times x where p is not 0 */
 BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
+BLOCKS(tanh, tanh_f32(x[i]))
 BLOCKS(gelu, gelu_f32(x[i]))
 
 /* y = c ? a : b */
@@ -90,18 +107,8 @@ static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32
     }
     memcpy(y, v, sizeof v);
 }
-
-/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
-static float fold_sum(float lane[LANES])
-{
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t k = 0; k < half; k++)
-            lane[k] += lane[k + half];
-    return lane[0];
-}
 #endif
 
-BLOCKS(tanh, tanh_f32(x[i]))
 BLOCKS(erf, erf_f32(x[i]))
 BLOCKS(gelu_tanh, gelu_tanh_f32(x[i]))
 ROW_OF(tanh)
@@ -111,7 +118,6 @@ ROW_OF(gelu)
 ROW_OF(gelu_tanh)
 BLOCKS(at_least, x[i] < p ? p : x[i])
 BLOCKS(at_most, x[i] > p ? p : x[i])
-BLOCKS(over, x[i] / p)
 
 void ROW(pith_swish_row_f32)(const float *x, float *y, size_t n)
 {
@@ -146,43 +152,48 @@ static inline float larger(float x, float than)
     return x > than ? x : than;
 }
 
-static float max_of(const float *x, size_t n)
+#ifndef OWN_LANES
+/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
+static float fold_sum(float lane[LANES])
 {
-    float lane[LANES], max = x[0];
-    for (size_t k = 0; k < LANES; k++)
-        lane[k] = max;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++)
-            lane[k] = larger(x[i + k], lane[k]);
-    for (; i < n; i++)
-        max = larger(x[i], max);
-    for (size_t k = 0; k < LANES; k++)
-        max = larger(lane[k], max);
-    return max;
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0];
 }
+
+static float fold_max(float lane[LANES])
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] = larger(lane[k + half], lane[k]);
+    return lane[0];
+}
+#endif
 
 static float sum_of(const float *x, size_t n)
 {
-    float lane[LANES] = {0};
+    float lane[LANES] = {0}, last[LANES];
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (size_t k = 0; k < LANES; k++)
             lane[k] += x[i + k];
-    for (size_t k = 0; i + k < n; k++)
-        lane[k] += x[i + k];
+    load_rest(last, x + i, n - i, 0.0f);
+    for (size_t k = 0; k < LANES; k++)
+        lane[k] += last[k];
     return fold_sum(lane);
 }
 
 static float sum_of_squares(const float *x, float minus, size_t n)
 {
-    float lane[LANES] = {0};
+    float lane[LANES] = {0}, last[LANES];
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (size_t k = 0; k < LANES; k++)
             lane[k] += (x[i + k] - minus) * (x[i + k] - minus);
-    for (size_t k = 0; i + k < n; k++)
-        lane[k] += (x[i + k] - minus) * (x[i + k] - minus);
+    load_rest(last, x + i, n - i, minus);
+    for (size_t k = 0; k < LANES; k++)
+        lane[k] += (last[k] - minus) * (last[k] - minus);
     return fold_sum(lane);
 }
 
@@ -190,6 +201,9 @@ static float sum_of_squares(const float *x, float minus, size_t n)
 
 #ifndef __OPTIMIZE_SIZE__
 #define SHORT_ROW 64u
+#ifndef SHORT_SOFTMAX
+#define SHORT_SOFTMAX SHORT_ROW
+#endif
 
 /* LANES rows of few elements side by side: one row alone fills few lanes and waits for its maximum
  * and its sum. */
@@ -247,9 +261,11 @@ static void softmax_short_rows(const float *x, float *y, size_t n)
             v[r][c] -= max[c];
     exp_blocks(v[0], 0.0f, v[0], n);
     sum_short_rows(v, n, sum);
+    for (size_t c = 0; c < LANES; c++)
+        sum[c] = 1.0f / sum[c];
     for (size_t r = 0; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
-            v[r][c] /= sum[c];
+            v[r][c] *= sum[c];
     turn_back(v, n, y);
 }
 
@@ -280,16 +296,35 @@ static void norm_short_rows(const struct norm_rows *norm, const float *x, float 
 
 #endif
 
+#ifndef OWN_GROUPS
+static float max_of(const float *x, size_t n)
+{
+    float lane[LANES];
+    size_t rest = n % LANES;
+    load_rest(lane, x + (n - rest), rest, x[0]);
+    for (size_t i = 0; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] = larger(x[i + k], lane[k]);
+    return fold_max(lane);
+}
+
+BLOCKS(times, x[i] * p)
+
+static void softmax_row(const float *x, float *y, size_t n)
+{
+    in_blocks(exp_blocks, x, max_of(x, n), y, n);
+    in_blocks(times_blocks, y, 1.0f / sum_of(y, n), y, n);
+}
+#endif
+
 void ROW(pith_softmax_rows_f32)(const float *x, float *y, size_t rows, size_t n)
 {
 #ifdef SHORT_ROW
-    for (; n <= SHORT_ROW && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES * n)
+    for (; n <= SHORT_SOFTMAX && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES * n)
         softmax_short_rows(x, y, n);
 #endif
-    for (; rows > 0; rows--, x += n, y += n) {
-        in_blocks(exp_blocks, x, max_of(x, n), y, n);
-        in_blocks(over_blocks, y, sum_of(y, n), y, n);
-    }
+    for (; rows > 0; rows--, x += n, y += n)
+        softmax_row(x, y, n);
 }
 
 #ifndef OWN_GROUPS
@@ -387,11 +422,19 @@ void ROW(pith_sum_rows_f32)(const float *x, float *y, size_t rows, size_t n)
         *y = sum_of(x, n);
 }
 
-/* The largest of `lane` and turn * v, side by side. */
-static inline void join_lanes(float lane[LANES], const float *v, float turn)
+/* Per lane the largest of turn * v; `odd` notes a NaN, which any comparison would lose. */
+static inline void join_lanes(float lane[LANES], uint32_t odd[LANES], const float *v, float turn)
+{
+    for (size_t k = 0; k < LANES; k++) {
+        odd[k] |= 0u - (uint32_t)(v[k] != v[k]);
+        lane[k] = larger(turn * v[k], lane[k]);
+    }
+}
+
+static inline void put_odd(float lane[LANES], const uint32_t odd[LANES])
 {
     for (size_t k = 0; k < LANES; k++)
-        lane[k] = larger_f32(turn * v[k], lane[k]);
+        lane[k] = f32_from_bits(f32_bits(lane[k]) | odd[k]);
 }
 
 void ROW(pith_extreme_rows_f32)(const float *x, float turn, float *y, size_t rows, size_t n)
@@ -399,27 +442,72 @@ void ROW(pith_extreme_rows_f32)(const float *x, float turn, float *y, size_t row
 #ifdef SHORT_ROW
     for (; n <= SHORT_ROW && rows >= LANES; rows -= LANES, x += LANES * n, y += LANES) {
         float v[SHORT_ROW][LANES], lane[LANES];
+        uint32_t odd[LANES] = {0};
         turn_in(x, n, v);
         for (size_t k = 0; k < LANES; k++)
             lane[k] = turn * v[0][k];
-        for (size_t r = 1; r < n; r++)
-            join_lanes(lane, v[r], turn);
+        for (size_t r = 0; r < n; r++)
+            join_lanes(lane, odd, v[r], turn);
+        put_odd(lane, odd);
         memcpy(y, lane, sizeof lane);
     }
 #endif
     for (; rows > 0; rows--, x += n, y++) {
-        float lane[LANES], best = turn * x[0];
-        size_t i = 0;
+        float lane[LANES], last[LANES];
+        uint32_t odd[LANES] = {0}, any = 0;
         for (size_t k = 0; k < LANES; k++)
-            lane[k] = best;
+            lane[k] = turn * x[0];
+        size_t i = 0;
         for (; i + LANES <= n; i += LANES)
-            join_lanes(lane, x + i, turn);
-        for (; i < n; i++)
-            best = larger_f32(turn * x[i], best);
-        for (size_t half = LANES / 2; half > 0; half /= 2)
-            for (size_t k = 0; k < half; k++)
-                lane[k] = larger_f32(lane[k + half], lane[k]);
-        *y = larger_f32(lane[0], best);
+            join_lanes(lane, odd, x + i, turn);
+        load_rest(last, x + i, n - i, x[0]);
+        join_lanes(lane, odd, last, turn);
+        for (size_t k = 0; k < LANES; k++)
+            any |= odd[k];
+        *y = f32_from_bits(f32_bits(fold_max(lane)) | any);
+    }
+}
+
+/* ---- columns ----------------------------------------------------------------------------- */
+
+#define PIECE_ROWS 64u /* of which sums are in f32 */
+void ROW(pith_sum_columns_f32)(const float *x, size_t ld, size_t rows, size_t width, double *sum)
+{
+    for (size_t n; rows > 0; rows -= n, x += n * ld) {
+        n = rows < PIECE_ROWS ? rows : PIECE_ROWS;
+        for (size_t c = 0; c < width; c += LANES) {
+            const size_t left = width - c < LANES ? width - c : LANES;
+            float lane[LANES] = {0}, v[LANES];
+            for (size_t r = 0; left == LANES && r < n; r++)
+                for (size_t k = 0; k < LANES; k++)
+                    lane[k] += x[r * ld + c + k];
+            for (size_t r = 0; left < LANES && r < n; r++) {
+                load_rest(v, x + r * ld + c, left, 0.0f);
+                for (size_t k = 0; k < LANES; k++)
+                    lane[k] += v[k];
+            }
+            for (size_t k = 0; k < left; k++)
+                sum[c + k] += (double)lane[k];
+        }
+    }
+}
+
+void ROW(pith_extreme_columns_f32)(const float *x, size_t ld, size_t rows, size_t width, float turn,
+                                   float *y)
+{
+    for (size_t c = 0; c < width; c += LANES) {
+        const size_t left = width - c < LANES ? width - c : LANES;
+        float lane[LANES], v[LANES];
+        uint32_t odd[LANES] = {0};
+        load_rest(lane, y + c, left, 0.0f);
+        for (size_t r = 0; left == LANES && r < rows; r++)
+            join_lanes(lane, odd, x + r * ld + c, turn);
+        for (size_t r = 0; left < LANES && r < rows; r++) {
+            load_rest(v, x + r * ld + c, left, 0.0f);
+            join_lanes(lane, odd, v, turn);
+        }
+        put_odd(lane, odd);
+        store_rest(y + c, lane, left);
     }
 }
 

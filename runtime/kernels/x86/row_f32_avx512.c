@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* row_f32_avx512.c - see row_f32_impl.h. Its own are exp, sigmoid, gelu and what a softmax takes of
- * columns, for several vectors at once.
+/* row_f32_avx512.c - see row_f32_impl.h. Its own are exp, sigmoid, tanh, gelu and what a softmax
+ * takes of columns, for several vectors at once.
  *
  * What one vector goes through is a single chain of some 30 operations, each of which waits 3 to 4
  * cycles for the one before: a processor looks far enough ahead to have two of them under way.
- * Statement by statement for three vectors, it has enough to do. Bit for bit exp_falling_f32,
- * sigmoid_f32 and gelu_f32, but that one instruction scales by 2^n, rounding once, where integers
- * make two factors of it. */
+ * Statement by statement for some vectors, it has enough to do. Bit for bit exp_falling_f32,
+ * sigmoid_f32, tanh_f32 and gelu_f32, but that one instruction scales by 2^n, rounding once, where
+ * integers make two factors of it. */
 #include <immintrin.h>
 #include "kernels/ref/activation_f32.h"
 #include "kernels/kernel_row.h"
 
 #define ROW(name) name##_avx512
 #define OWN_GROUPS
-#define LANES 16u
+#define SHORT_SOFTMAX 24u /* more fill two vectors well */
 #define SQRT_F32(x) _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)))
 
-#define GROUP 3 /* a tile of gemm_f32 is so many vectors wide */
-#define EACH_VECTOR _Pragma("GCC unroll 3") for (size_t i = 0; i < n; i++)
+#include "kernels/x86/row_lanes.h"
+
+#define GROUP 5 /* as many as registers hold */
+#define TILE 3  /* of gemm_f32, in vectors */
+#define EACH_VECTOR _Pragma("GCC unroll 5") for (size_t i = 0; i < n; i++)
 
 static inline __m512 all_of(float f)
 {
     return _mm512_set1_ps(f);
 }
 
-/* v = exp(v), none above 89. */
-static inline __attribute__((always_inline)) void exp_vectors(__m512 *v, const size_t n)
+/* exp(v) = 2^k (1 + p), v becomes p: exp_parts. */
+static inline __attribute__((always_inline)) void exp_parts_of(__m512 *v, __m512 *k, const size_t n)
 {
     static const float steps[] = {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
                                   1.6666665459e-1f, 5.0000001201e-1f};
-    __m512 k[GROUP], p[GROUP], t[GROUP];
-    EACH_VECTOR v[i] = _mm512_max_ps(all_of(-105.0f), v[i]);
+    __m512 p[GROUP], t[GROUP];
     EACH_VECTOR k[i] = v[i] * 1.44269504f;
     EACH_VECTOR k[i] = k[i] + ROUND_F32;
     EACH_VECTOR k[i] = k[i] - ROUND_F32;
@@ -46,9 +48,17 @@ static inline __attribute__((always_inline)) void exp_vectors(__m512 *v, const s
     }
     EACH_VECTOR t[i] = v[i] * v[i];
     EACH_VECTOR p[i] = p[i] * t[i];
-    EACH_VECTOR p[i] = p[i] + v[i];
-    EACH_VECTOR p[i] = p[i] + 1.0f;
-    EACH_VECTOR v[i] = _mm512_scalef_ps(p[i], k[i]);
+    EACH_VECTOR v[i] = p[i] + v[i];
+}
+
+/* v = exp(v), none above 89. */
+static inline __attribute__((always_inline)) void exp_vectors(__m512 *v, const size_t n)
+{
+    __m512 k[GROUP];
+    EACH_VECTOR v[i] = _mm512_max_ps(all_of(-105.0f), v[i]);
+    exp_parts_of(v, k, n);
+    EACH_VECTOR v[i] = v[i] + 1.0f;
+    EACH_VECTOR v[i] = _mm512_scalef_ps(v[i], k[i]);
 }
 
 /* y = exp(x - p) of n vectors; beyond 89 it is infinite anyway, and a NaN stays one. */
@@ -78,6 +88,23 @@ static inline __attribute__((always_inline)) void sigmoid_group(const float *x, 
     EACH_VECTOR e[i] = e[i] / d[i];
     EACH_VECTOR e[i] = _mm512_mask_mul_ps(e[i], times_x, e[i], v[i]);
     EACH_VECTOR _mm512_storeu_ps(y + LANES * i, e[i]);
+}
+
+/* y = tanh(x) of n vectors; p is not used. */
+static inline __attribute__((always_inline)) void tanh_group(const float *x, float p, float *y,
+                                                             const size_t n)
+{
+    __m512 v[GROUP], k[GROUP], e[GROUP];
+    (void)p;
+    EACH_VECTOR v[i] = _mm512_abs_ps(_mm512_loadu_ps(x + LANES * i));
+    EACH_VECTOR v[i] = _mm512_min_ps(all_of(40.0f), v[i] + v[i]);
+    exp_parts_of(v, k, n);
+    EACH_VECTOR e[i] = _mm512_scalef_ps(all_of(1.0f), k[i]);
+    EACH_VECTOR v[i] = v[i] * e[i];
+    EACH_VECTOR v[i] = v[i] + (e[i] - 1.0f);
+    EACH_VECTOR v[i] = v[i] / (v[i] + 2.0f);
+    EACH_VECTOR e[i] = _mm512_and_ps(_mm512_loadu_ps(x + LANES * i), all_of(-0.0f));
+    EACH_VECTOR _mm512_storeu_ps(y + LANES * i, _mm512_or_ps(v[i], e[i]));
 }
 
 /* y = gelu(x) of n vectors; p is not used. The polynomial and its end are those of gelu_f32, which
@@ -120,6 +147,7 @@ static inline __attribute__((always_inline)) void gelu_group(const float *x, flo
 
 IN_GROUPS(exp)
 IN_GROUPS(sigmoid)
+IN_GROUPS(tanh)
 IN_GROUPS(gelu)
 
 /* y = c ? a : b */
@@ -131,13 +159,39 @@ static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32
         y, _mm512_mask_loadu_epi32(v, _mm_test_epi8_mask(bytes, bytes), (const void *)a));
 }
 
-/* As in sum_f32.c: lane k with lane k + 8, then k + 4, k + 2, k + 1. */
-static inline float fold_sum(const float *lane)
+/* y = exp(x - max) of n vectors' lanes that are there; returns `sum` with those added. */
+static inline __attribute__((always_inline)) __m512
+softmax_group(const float *x, __m512 max, __mmask16 there, float *y, __m512 sum, const size_t n)
 {
-    const __m256 eight = _mm256_loadu_ps(lane) + _mm256_loadu_ps(lane + 8);
-    const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
-    const __m128 two = four + _mm_movehl_ps(four, four);
-    return two[0] + two[1];
+    __m512 v[GROUP];
+    EACH_VECTOR v[i] = _mm512_maskz_loadu_ps(there, x + LANES * i) - max;
+    exp_vectors(v, n);
+    EACH_VECTOR sum = _mm512_mask_add_ps(sum, there, sum, v[i]);
+    EACH_VECTOR _mm512_mask_storeu_ps(y + LANES * i, there, v[i]);
+    return sum;
+}
+
+/* A row with its maximum and sum in registers; `last` holds what is left of whole vectors. */
+static inline void softmax_row(const float *x, float *y, size_t n)
+{
+    const size_t step = GROUP * LANES, whole = n - n % LANES;
+    const __mmask16 last = (__mmask16)((1u << n % LANES) - 1u);
+    __m512 max = _mm512_mask_loadu_ps(all_of(x[0]), last, x + whole), sum = _mm512_setzero_ps();
+    float lane[LANES];
+    size_t i = 0;
+    for (size_t k = 0; k < whole; k += LANES)
+        max = _mm512_max_ps(_mm512_loadu_ps(x + k), max);
+    _mm512_storeu_ps(lane, max);
+    max = all_of(fold_max(lane));
+    for (; i + step <= whole; i += step)
+        sum = softmax_group(x + i, max, 0xffff, y + i, sum, GROUP);
+    for (; i < n; i += LANES)
+        sum = softmax_group(x + i, max, i < whole ? 0xffff : last, y + i, sum, 1);
+    _mm512_storeu_ps(lane, sum);
+    const __m512 inverse = all_of(1.0f / fold_sum(lane));
+    for (i = 0; i < whole; i += LANES)
+        _mm512_storeu_ps(y + i, _mm512_loadu_ps(y + i) * inverse);
+    _mm512_mask_storeu_ps(y + i, last, _mm512_maskz_loadu_ps(last, y + i) * inverse);
 }
 
 /* n vectors of columns, of the last of which those in `last` are there. What is not reads as 0, and
@@ -165,9 +219,9 @@ columns_group(float *x, size_t ld, size_t rows, __mmask16 last, float *inverse, 
 
 void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, float *inverse)
 {
-    const size_t step = GROUP * LANES;
+    const size_t step = TILE * LANES;
     for (; width >= step; width -= step, x += step, inverse += step)
-        columns_group(x, ld, n, 0xffff, inverse, GROUP);
+        columns_group(x, ld, n, 0xffff, inverse, TILE);
     for (; width > 0; x += LANES, inverse += LANES) {
         const size_t columns = width < LANES ? width : LANES;
         columns_group(x, ld, n, (__mmask16)((1u << columns) - 1u), inverse, 1);
