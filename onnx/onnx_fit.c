@@ -3,14 +3,15 @@
  *
  *     each size alone   a straight line through three values: its slope, p / q
  *     all at once       what the lines do not explain is a product of two sizes
- *     rounded down      where one size alone gives no line: (c S + d) / q, c and q small */
+ *     rounded down      where one size alone gives no line: (c S + d) / q, the smallest such q */
 #include "onnx/onnx_fit.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-#define MOST_DIVISOR 64
-#define MOST_TIMES 64
+#define MOST_DIVISOR 4096     /* resampling from 44.1 to 16 kHz has 441 */
 #define MOST_COMMON (1 << 20) /* of all divisors */
+#define MOST_OF_PRODUCT 64
 
 static int64_t common(int64_t a, int64_t b)
 {
@@ -95,7 +96,7 @@ static bool with_product(const struct onnx_fit *f, const struct lines *l, struct
                            ((int64_t)f->size[last][b] - f->size[0][b]);
             int64_t by = step / common(missing, step); /* a broken number of products */
             struct lines scaled = {.q = l->q * by};
-            if (f->skipped[a] || f->skipped[b] || scaled.q > MOST_COMMON)
+            if (f->skipped[a] || f->skipped[b] || scaled.q > MOST_OF_PRODUCT)
                 continue;
             for (uint32_t i = 0; i < f->n_sizes; i++)
                 scaled.p[i] = l->p[i] * by;
@@ -105,20 +106,41 @@ static bool with_product(const struct onnx_fit *f, const struct lines *l, struct
     return false;
 }
 
-/* (c S + d) / q of size i. */
+/* Between which slopes all values are on a line of size i that is rounded down. */
+static void slopes(const struct onnx_fit *f, uint32_t i, double *least, double *most)
+{
+    *least = 0;
+    *most = 1e6;
+    for (uint32_t k = 1; k < f->n_passes; k++)
+        for (uint32_t j = 0; j < k; j++) {
+            double dx = (double)f->size[k][i] - f->size[j][i];
+            double dy = (double)f->number[k] - f->number[j];
+            if (dx == 0)
+                continue;
+            double a = (dy - 1) / dx, b = (dy + 1) / dx;
+            *least = fmax(*least, fmin(a, b));
+            *most = fmin(*most, fmax(a, b));
+        }
+}
+
+/* (c S + d) / q of size i. The slopes that values leave must be so few that a fraction with such a
+ * divisor is hardly among them by chance: resampling by 640 / 441 looks like 16 / 11 for long. */
 static bool rounded(const struct onnx_fit *f, uint32_t i, struct size_expression *e)
 {
-    for (int64_t q = 2; q <= MOST_DIVISOR; q++)
-        for (int64_t c = 1; c <= MOST_TIMES; c++) {
+    double least, most;
+    slopes(f, i, &least, &most);
+    for (int64_t q = 2; q <= MOST_DIVISOR && (most - least) * (double)(q * q) < 1; q++)
+        for (int64_t c = (int64_t)(least * (double)q) + 1; (double)c < most * (double)q; c++) {
             int64_t low = -(INT64_C(1) << 40), high = -low;
             for (uint32_t k = 0; k < f->n_passes; k++) {
                 int64_t from = (int64_t)f->number[k] * q - c * f->size[k][i];
                 low = from > low ? from : low;
                 high = from + q - 1 < high ? from + q - 1 : high;
             }
-            /* rounded down, or up, or the number nearest to that */
+            /* rounded down, up, to the nearest, or the number next to these */
             int64_t d = low <= 0 && high >= 0           ? 0
                         : low <= q - 1 && high >= q - 1 ? q - 1
+                        : low <= q / 2 && high >= q / 2 ? q / 2
                         : low > 0                       ? low
                                                         : high;
             *e = (struct size_expression){.divisor = (uint32_t)q};

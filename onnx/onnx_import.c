@@ -109,16 +109,24 @@ enum pith_status pith_onnx_to_nodes(struct onnx_import *im, const void *bytes, s
     return status ? status : pith_onnx_match_patterns(im);
 }
 
+/* Without the name of the file. */
+static const char *reason_of(const struct onnx_import *like, const struct pith_error *why)
+{
+    const size_t head = strlen(like->file);
+    const char *text = why->text;
+    return strncmp(text, like->file, head) == 0 && strncmp(text + head, ": ", 2) == 0
+               ? text + head + 2
+               : text;
+}
+
 /* " (it cannot stay open: why)" behind the message that there is. */
 static void add_reason(const struct onnx_import *like, const struct pith_error *why)
 {
     if (!like->err)
         return;
-    size_t at = strlen(like->err->text), head = strlen(like->file);
-    const char *text = why->text;
-    if (strncmp(text, like->file, head) == 0 && strncmp(text + head, ": ", 2) == 0)
-        text += head + 2;
-    snprintf(like->err->text + at, sizeof like->err->text - at, " (it cannot stay open: %s)", text);
+    const size_t at = strlen(like->err->text);
+    snprintf(like->err->text + at, sizeof like->err->text - at, " (it cannot stay open: %s)",
+             reason_of(like, why));
 }
 
 enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void *bytes, size_t n,
@@ -150,7 +158,7 @@ enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void
 }
 
 /* A first dimension that the network does not follow as a batch may be open all the same: a number
- * of steps in time. */
+ * of steps in time. Where it cannot stay open it is 1. */
 static enum pith_status free_first(const struct onnx_import *like, const void *bytes, size_t n,
                                    struct pith_model **m)
 {
@@ -161,8 +169,12 @@ static enum pith_status free_first(const struct onnx_import *like, const void *b
     enum pith_status status = pith_onnx_read_open(&quiet, bytes, n, false, &made);
     if (status == PITH_ERR_MEMORY && like->err)
         *like->err = why;
-    if (status && status != PITH_ERR_MEMORY)
+    if (status && status != PITH_ERR_MEMORY) {
+        pith_onnx_warn(like,
+                       "the first dimension of its inputs is 1 here (it cannot stay open: %s)",
+                       reason_of(like, &why));
         return PITH_OK;
+    }
     pith_model_free(*m);
     *m = made;
     return status;
@@ -175,13 +187,13 @@ static enum pith_status read_graph(struct onnx_import *im, const void *bytes, si
     struct pith_model *made = NULL;
     const struct onnx_import as_given = *im;
     enum pith_status status = pith_onnx_to_nodes(im, bytes, n);
-    const bool open = status && im->n_open > 0, has_batch = im->batch_open;
+    const bool open = status && im->n_open > 0, is_first = im->first_open;
     if (!status)
         status = pith_onnx_emit(im, &made);
     pith_onnx_close(im);
     if (open)
         status = pith_onnx_open_sizes(&as_given, bytes, n, status, &made);
-    else if (!status && has_batch && !made->batch_open)
+    else if (!status && is_first && !made->batch_open)
         status = free_first(&as_given, bytes, n, &made);
     if (!status)
         *m = made;

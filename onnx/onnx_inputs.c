@@ -295,6 +295,7 @@ enum pith_status pith_onnx_bind_inputs(struct onnx_import *im)
         status = fail_open(im);
     /* One batch for all: inputs of which only some are open are run one sample at a time. */
     im->batch_open = n > 0 && n_open == n;
+    im->first_open = n_open > 0;
     for (uint32_t i = 0; i < n && im->batch_open; i++) {
         struct onnx_value *v = &im->values[im->inputs[i]];
         v->other = v->shape;

@@ -153,8 +153,12 @@ enum pith_status pith_onnx_lower_all(struct onnx_import *im)
     im->err = &local; /* keeps the reason of a refusal apart from a failure */
     im->refusals = pith_onnx_alloc(&im->budget, (uint64_t)im->n_order + 1, sizeof *im->refusals);
     enum pith_status status = im->refusals ? PITH_OK : pith_onnx_no_memory(im);
+    im->stopped = im->n_order;
     for (uint32_t i = 0; i < im->n_order && !status; i = next_place(im, i)) {
+        const uint32_t refused = im->n_refusals;
         status = lower_node(im, im->order[i]);
+        if (im->stopped == im->n_order && (status || im->n_refusals > refused))
+            im->stopped = i;
         if (status == PITH_ERR_UNSUPPORTED)
             status = refuse(im, im->order[i], local.text);
     }

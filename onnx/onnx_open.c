@@ -13,74 +13,15 @@
  *
  * Which numbers a network takes is tried: primes first, then multiples of 8 and of 32 (those that
  * halve a picture several times), then the same number for sizes without a name, then for all. */
-#include "onnx/graph/onnx.h"
+#include "onnx/onnx_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error_fill.h"
-#include "host/size_expression.h"
-#include "kernels/crc32c.h"
-#include "onnx/onnx_fit.h"
 
 #define PASSES ONNX_FIT_PASSES
-#define MOST (1u << 24)                  /* of any size */
-#define MOST_BYTES (UINT64_C(512) << 20) /* of the largest value, which bounds sizes, too */
-#define MOST_LENGTHENED 1024             /* times: how far indices of a table are followed */
-#define USUAL_LENGTH 128u
-#define USUAL_PICTURE 224u
-
-/* A dimension of an input that is open. */
-struct open_dim {
-    uint32_t input, dim;
-    bool named, batch;
-    struct size_expression e;
-};
-
-struct value_note {
-    enum pith_type type;
-    struct shape shape;
-    bool constant, empty;
-    uint32_t crc;
-};
-
-struct node_note {
-    uint32_t op, hash, n_slots;
-    uint32_t shapes; /* a checksum of those of its results */
-    int32_t *attr;   /* owns */
-    char name[64];
-};
-
-struct pass {
-    uint32_t n_nodes;
-    struct node_note *node;
-    uint32_t n_bounds;
-    struct onnx_bound *bound; /* owns */
-};
-
-struct open_import {
-    const struct onnx_import *like;
-    const void *bytes;
-    size_t n;
-    bool batch;
-    struct pith_error err; /* why the last attempt failed */
-    /* the inputs */
-    uint32_t n_inputs;
-    struct pith_input_shape *shape; /* [n_inputs]; names are in `survey` */
-    struct onnx_import survey;
-    uint32_t n_dims;
-    struct open_dim *dims;
-    struct size_names names;
-    bool picture[SIZE_NAMES];     /* a height or width */
-    bool outermost[SIZE_NAMES];   /* a first dimension: rather a number of samples than a length */
-    uint32_t same_as[SIZE_NAMES]; /* for numbers: that of this size */
-    /* the passes */
-    bool *sized;
-    uint32_t n_sized;
-    uint32_t n_passes;
-    uint32_t value[PASSES + 1][SIZE_NAMES];
-    struct pass pass[PASSES + 1]; /* the last: other sizes, to test what was found */
-};
+#define MOST_LENGTHENED 1024 /* times: how far indices of a table are followed */
 
 /* ---- the open dimensions --------------------------------------------------------------------- */
 
@@ -112,20 +53,32 @@ static void clean_name(const char *text, const char *input, uint32_t dim,
         strcpy(name, "n");
 }
 
+/* The number of a size that has to be one; 0: it is open. */
+static uint32_t fixed_value(const struct open_import *o, const char *text, const char *clean)
+{
+    for (uint32_t i = 0; i < o->n_fixed; i++)
+        if (strcmp(o->fixed[i].name, text) == 0 || strcmp(o->fixed[i].name, clean) == 0)
+            return o->fixed[i].value;
+    return 0;
+}
+
 static enum pith_status note_dim(struct open_import *o, uint32_t input, uint32_t dim, uint32_t rank,
                                  const char *text)
 {
     struct open_dim *d = &o->dims[o->n_dims];
+    char name[SIZE_NAME_BYTES];
     *d = (struct open_dim){.input = input, .dim = dim, .named = *text && strcmp(text, "?") != 0};
     d->batch = o->batch && dim == 0;
     if (d->batch) {
         o->n_dims++;
         return PITH_OK;
     }
+    clean_name(text, o->shape[input].name, dim, name);
+    o->shape[input].dim[dim] = fixed_value(o, text, name);
+    if (o->shape[input].dim[dim])
+        return PITH_OK;
     if (!d->named || strcmp(text, "N") == 0 ||
         !pith_size_parse(text, strlen(text), &o->names, true, &d->e)) {
-        char name[SIZE_NAME_BYTES];
-        clean_name(text, o->shape[input].name, dim, name);
         if (!pith_size_parse(name, strlen(name), &o->names, true, &d->e))
             return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "it has more than %u open sizes",
                                    (unsigned)SIZE_NAMES);
@@ -183,6 +136,21 @@ static void check_batch(struct open_import *o)
     o->batch = o->batch && n == o->n_inputs;
 }
 
+static enum pith_status note_dims(struct open_import *o)
+{
+    for (uint32_t twice = 0; twice < 2; twice++) {
+        const bool batch = o->batch;
+        enum pith_status status = PITH_OK;
+        o->n_dims = o->names.n = 0;
+        for (uint32_t i = 0; i < o->n_inputs && !status; i++)
+            status = note_input(o, i);
+        check_batch(o);
+        if (status || batch == o->batch)
+            return status;
+    }
+    return PITH_OK;
+}
+
 static enum pith_status note_inputs(struct open_import *o)
 {
     o->survey = *o->like;
@@ -194,25 +162,14 @@ static enum pith_status note_inputs(struct open_import *o)
     o->n_inputs = o->survey.n_inputs;
     o->shape = calloc(o->n_inputs + 1u, sizeof *o->shape);
     o->dims = calloc((size_t)o->n_inputs * PITH_MAX_RANK + 1, sizeof *o->dims);
-    if (!o->shape || !o->dims)
-        return pith_error_no_memory(&o->err);
-    for (uint32_t twice = 0; twice < 2; twice++) {
-        const bool batch = o->batch;
-        o->n_dims = o->names.n = 0;
-        for (uint32_t i = 0; i < o->n_inputs && !status; i++)
-            status = note_input(o, i);
-        check_batch(o);
-        if (status || batch == o->batch)
-            return status;
-    }
-    return status;
+    return o->shape && o->dims ? note_dims(o) : pith_error_no_memory(&o->err);
 }
 
 /* ---- one import ------------------------------------------------------------------------------ */
 
-static enum pith_status begin_pass(struct open_import *o, const uint32_t *value,
-                                   struct pith_input_shape *shape, struct pith_import_opts *opts,
-                                   struct onnx_import *im)
+enum pith_status pith_onnx_begin_pass(struct open_import *o, const uint32_t *value,
+                                      struct pith_input_shape *shape, struct pith_import_opts *opts,
+                                      struct onnx_import *im)
 {
     memcpy(shape, o->shape, o->n_inputs * sizeof *shape);
     for (uint32_t i = 0; i < o->n_dims; i++) {
@@ -265,7 +222,7 @@ static enum pith_status plain_pass(struct open_import *o, const uint32_t *value,
     struct pith_input_shape *shape = calloc(o->n_inputs + 1u, sizeof *shape);
     if (!shape)
         return pith_error_no_memory(&o->err);
-    enum pith_status status = begin_pass(o, value, shape, &opts, &im);
+    enum pith_status status = pith_onnx_begin_pass(o, value, shape, &opts, &im);
     if (!status) {
         status = pith_onnx_to_nodes(&im, o->bytes, o->n);
         *n = im.n_file_values;
@@ -294,11 +251,6 @@ static uint32_t wiring(struct onnx_import *im, const struct onnx_node *node, con
     return crc;
 }
 
-static uint32_t add_shape(uint32_t crc, uint32_t rank, const uint32_t *dim)
-{
-    return pith_crc32c(pith_crc32c(crc, &rank, sizeof rank), dim, rank * sizeof *dim);
-}
-
 static enum pith_status note_nodes(struct open_import *o, struct onnx_import *im, struct pass *p)
 {
     uint32_t n = 0, *number = calloc(im->n_values + 1u, sizeof *number);
@@ -308,6 +260,10 @@ static enum pith_status note_nodes(struct open_import *o, struct onnx_import *im
         memcpy(p->bound, im->bounds, im->n_bounds * sizeof *p->bound);
     p->node = calloc(im->n_nodes + 1u, sizeof *p->node);
     p->n_nodes = 0;
+    p->output = calloc(im->n_outputs + 1u, sizeof *p->output);
+    p->n_outputs = p->output ? im->n_outputs : 0;
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        p->output[i] = im->values[pith_onnx_alias(im, im->outputs[i])].shape;
     for (uint32_t i = 0; number && i < im->n_inputs; i++)
         number[im->inputs[i]] = ++n;
     for (uint32_t i = 0; number && p->node && i < im->n_nodes; i++) {
@@ -325,23 +281,24 @@ static enum pith_status note_nodes(struct open_import *o, struct onnx_import *im
         for (uint32_t k = 0; k < node->n_out; k++) {
             const struct shape *shape = &im->values[node->out[k]].shape;
             number[node->out[k]] = ++n;
-            to->shapes = add_shape(to->shapes, shape->rank, shape->dim);
+            to->shapes = pith_onnx_add_shape(to->shapes, shape->rank, shape->dim);
         }
         p->n_nodes++;
     }
     free(number);
-    return p->node && p->bound && p->n_nodes == im->n_nodes ? PITH_OK
-                                                            : pith_error_no_memory(&o->err);
+    return p->node && p->bound && p->output && p->n_nodes == im->n_nodes
+               ? PITH_OK
+               : pith_error_no_memory(&o->err);
 }
 
-static enum pith_status sized_pass(struct open_import *o, uint32_t k, struct pith_model **m)
+enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct pith_model **m)
 {
     struct pith_import_opts opts;
     struct onnx_import im;
     struct pith_input_shape *shape = calloc(o->n_inputs + 1u, sizeof *shape);
     if (!shape)
         return pith_error_no_memory(&o->err);
-    enum pith_status status = begin_pass(o, o->value[k], shape, &opts, &im);
+    enum pith_status status = pith_onnx_begin_pass(o, o->value[k], shape, &opts, &im);
     if (!status) {
         im.sized = o->sized;
         im.n_sized = o->n_sized;
@@ -363,10 +320,14 @@ static enum pith_status sized_pass(struct open_import *o, uint32_t k, struct pit
 struct family {
     uint32_t step, first; /* numbers are step * (first, first + 1, ...) */
     bool narrow;          /* all stay small, as where there are few positions */
+    bool far;             /* up to 64 times the first: for formulas with a large divisor */
 };
-static const struct family families[] = {{1, 11, false},   {1, 11, true},    {1, 67, false},
-                                         {8, 5, false},    {32, 3, true},    {1, 4, true},
-                                         {1, 1009, false}, {1, 16001, false}};
+static const struct family families[] = {{1, 11, false, false},   {1, 11, true, false},
+                                         {1, 67, false, false},   {8, 5, false, false},
+                                         {32, 3, true, false},    {1, 4, true, false},
+                                         {1, 1009, false, true},  {1, 1009, false, false},
+                                         {1, 16001, false, true}, {1, 16001, false, false}};
+#define LARGE 1000 /* of families: lengths of sound, not numbers of samples */
 
 /* Pass 0: all at their base; 1 + 2 i, 2 + 2 i: size i at another; the last ones: all at others,
  * whose rests by 8 and 16 differ. */
@@ -376,6 +337,7 @@ static void choose_values(struct open_import *o, const struct family *f)
                                                 42, 48, 50, 56, 60, 62, 68, 72};
     static const uint32_t wide[ONNX_FIT_JOINT] = {2, 7, 29, 53, 86};
     static const uint32_t close[ONNX_FIT_JOINT] = {2, 7, 5, 12, 17};
+    static const uint32_t times[ONNX_FIT_JOINT] = {1, 2, 5, 11, 63};
     const uint32_t *joint = f->narrow ? close : wide;
     const uint32_t n = o->names.n;
     o->n_passes = 1 + 2 * n + ONNX_FIT_JOINT;
@@ -388,23 +350,28 @@ static void choose_values(struct open_import *o, const struct family *f)
                 more = joint[k - 2 * n - 1] + as * (k - 2 * n);
             if (k > 2 * n && f->step > 1)
                 more = joint[k - 2 * n - 1] / 4 + 1 + as;
-            o->value[k][i] = f->step * (f->first + (f->step > 1 ? as : spread[as]) + more);
+            const bool large = f->first > LARGE && !(o->outermost[as] && n > 1);
+            if (k > 2 * n && f->far && large)
+                more += f->first * times[k - 2 * n - 1];
+            const uint32_t first = f->first > LARGE && !large ? families[0].first : f->first;
+            o->value[k][i] = f->step * (first + (f->step > 1 ? as : spread[as]) + more);
         }
 }
 
-static void free_pass(struct pass *p)
+void pith_onnx_free_pass(struct pass *p)
 {
     for (uint32_t i = 0; p->node && i < p->n_nodes; i++)
         free(p->node[i].attr);
     free(p->node);
     free(p->bound);
+    free(p->output);
     *p = (struct pass){0};
 }
 
 static void free_passes(struct open_import *o)
 {
     for (uint32_t k = 0; k <= PASSES; k++)
-        free_pass(&o->pass[k]);
+        pith_onnx_free_pass(&o->pass[k]);
     free(o->sized);
     o->sized = NULL;
 }
@@ -454,13 +421,13 @@ static bool merge(struct open_import *o, bool unnamed, bool all)
 
 /* ---- formulas -------------------------------------------------------------------------------- */
 
-static enum pith_status fail_node(struct open_import *o, const struct node_note *node,
-                                  const char *why)
+enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_note *node,
+                                      const char *why)
 {
     return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "node '%s' %s", node->name, why);
 }
 
-static enum pith_status same_nodes(struct open_import *o, const struct pass *p)
+enum pith_status pith_onnx_same_nodes(struct open_import *o, const struct pass *p)
 {
     const struct pass *base = &o->pass[0];
     if (p->n_nodes != base->n_nodes || p->n_bounds != base->n_bounds)
@@ -469,7 +436,7 @@ static enum pith_status same_nodes(struct open_import *o, const struct pass *p)
                                p->n_nodes);
     for (uint32_t i = 0; i < p->n_nodes; i++)
         if (p->node[i].op != base->node[i].op || p->node[i].hash != base->node[i].hash)
-            return fail_node(o, &base->node[i], "reads other things with other sizes");
+            return pith_onnx_fail_sized(o, &base->node[i], "reads other things with other sizes");
     return PITH_OK;
 }
 
@@ -509,7 +476,8 @@ static enum pith_status fit_node(struct open_import *o, struct pith_model *m, ui
         if (!differs)
             continue;
         if (!pith_onnx_fit(f, &e))
-            return fail_node(o, node, "has an attribute that follows no formula of the sizes");
+            return pith_onnx_fail_sized(o, node,
+                                        "has an attribute that follows no formula of the sizes");
         if (!to->sized)
             to->sized = pith_model_alloc(m, node->n_slots, sizeof *to->sized);
         if (!to->sized || !add_sized(m, to->sized, &to->n_sized, slot, &e, &o->names))
@@ -518,23 +486,25 @@ static enum pith_status fit_node(struct open_import *o, struct pith_model *m, ui
     return PITH_OK;
 }
 
-/* Whether indices really leave table i where e says so: those of buckets grow, but end before. */
+/* Whether indices really leave table i where e says so, or, where they follow no formula, at some
+ * larger sizes: those of buckets grow, but end before. */
 static enum pith_status leaves_table(struct open_import *o, uint32_t i,
                                      const struct size_expression *e, bool *leaves)
 {
     uint32_t *value = o->value[PASSES];
     const uint32_t has = o->pass[0].bound[i].has;
+    const uint32_t most = e ? MOST_LENGTHENED : 16;
     int32_t needs = 0;
-    for (uint32_t times = 2; times <= MOST_LENGTHENED && needs <= (int64_t)has; times *= 2) {
+    for (uint32_t times = 2; times <= most && needs <= (int64_t)has; times *= 2) {
         for (uint32_t k = 0; k < o->names.n; k++)
             value[k] = o->value[0][k] * times;
-        if (!pith_size_value(e, value, &needs))
+        if (e && !pith_size_value(e, value, &needs))
             break;
     }
-    enum pith_status status = sized_pass(o, PASSES, NULL);
+    enum pith_status status = pith_onnx_sized_pass(o, PASSES, NULL);
     const struct pass *p = &o->pass[PASSES];
     *leaves = status || i >= p->n_bounds || p->bound[i].needs > has;
-    free_pass(&o->pass[PASSES]);
+    pith_onnx_free_pass(&o->pass[PASSES]);
     return status == PITH_ERR_MEMORY ? status : PITH_OK;
 }
 
@@ -557,15 +527,17 @@ static enum pith_status add_limits(struct open_import *o, struct pith_model *m, 
         }
         if (!differs)
             continue;
-        if (!pith_onnx_fit(f, &e))
-            return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
-                                   "indices of a table follow no formula of the sizes");
+        const bool fits = pith_onnx_fit(f, &e);
         bool leaves = true;
-        enum pith_status status = e.divisor > 1 ? leaves_table(o, i, &e, &leaves) : PITH_OK;
+        enum pith_status status =
+            !fits || e.divisor > 1 ? leaves_table(o, i, fits ? &e : NULL, &leaves) : PITH_OK;
         if (status)
             return status;
         if (!leaves)
             continue;
+        if (!fits)
+            return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
+                                   "indices of a table follow no formula of the sizes");
         pith_size_print(&e, &o->names, text, sizeof text);
         bool again = false;
         for (uint32_t k = 0; k < m->n_limits; k++)
@@ -614,121 +586,6 @@ static enum pith_status add_formulas(struct open_import *o, struct pith_model *m
     return status;
 }
 
-/* ---- largest and usual values ---------------------------------------------------------------- */
-
-static bool is_small(const struct pith_model *m)
-{
-    for (uint32_t v = 0; v < m->n_values; v++) {
-        const struct pith_value *value = &m->values[v];
-        if (!value->constant && pith_value_elems(value) > MOST_BYTES / pith_type_bytes(value->type))
-            return false;
-    }
-    return true;
-}
-
-/* Size i as v, where the network takes that. */
-static bool takes(struct pith_model *m, uint32_t *value, uint32_t i, uint32_t v)
-{
-    uint32_t before = value[i];
-    value[i] = v;
-    if (pith_model_set_sizes(m, value, NULL) == PITH_OK && is_small(m))
-        return true;
-    value[i] = before;
-    pith_model_set_sizes(m, value, NULL);
-    return false;
-}
-
-/* The largest that shapes and memory allow: a table of positions ends somewhere. */
-static void find_max(struct pith_model *m, uint32_t *value, uint32_t i, uint32_t step)
-{
-    uint32_t base = value[i], low = base / step, high = MOST / step;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        *(takes(m, value, i, mid * step) ? &low : &high) = mid;
-    }
-    m->sizes[i].max = low * step;
-    takes(m, value, i, base);
-}
-
-static void choose_sizes(struct open_import *o, struct pith_model *m, uint32_t step)
-{
-    uint32_t value[SIZE_NAMES];
-    for (uint32_t i = 0; i < m->n_sizes; i++)
-        value[i] = m->sizes[i].value;
-    for (uint32_t i = 0; i < m->n_sizes; i++)
-        find_max(m, value, i, step);
-    for (uint32_t i = 0; i < m->n_sizes; i++) {
-        const char *name = m->sizes[i].name;
-        const uint32_t at = pith_size_name(&o->names, name, strlen(name));
-        uint32_t usual = o->picture[at] ? USUAL_PICTURE : USUAL_LENGTH;
-        if (o->outermost[at] && takes(m, value, i, 1))
-            continue;
-        if (usual > value[i])
-            takes(m, value, i, usual < m->sizes[i].max ? usual : m->sizes[i].max);
-    }
-}
-
-/* ---- a test --------------------------------------------------------------------------------- */
-
-static bool same_shapes(const struct pith_model *m, const struct pith_node *node, uint32_t shapes)
-{
-    uint32_t crc = 0;
-    for (uint32_t k = 0; k < node->n_out; k++)
-        crc = add_shape(crc, m->values[node->out[k]].rank, m->values[node->out[k]].dim);
-    return crc == shapes;
-}
-
-/* An import with these sizes makes m with them. Small ones may be refused or make other nodes, and
- * ends may lie beyond a value then, so shapes count; large ones go as far as memory lets them. */
-static enum pith_status test_sizes(struct open_import *o, struct pith_model *m,
-                                   const uint32_t *size, bool large)
-{
-    struct pass *p = &o->pass[PASSES];
-    if (pith_model_set_sizes(m, size, NULL) || !is_small(m))
-        return PITH_OK;
-    for (uint32_t i = 0; i < o->names.n; i++)
-        for (uint32_t k = 0; k < m->n_sizes; k++)
-            if (strcmp(m->sizes[k].name, o->names.name[o->same_as[i]]) == 0)
-                o->value[PASSES][i] = size[k];
-    enum pith_status status = sized_pass(o, PASSES, NULL);
-    if (!status)
-        status = same_nodes(o, p);
-    const bool passed_over = large ? status == PITH_ERR_LIMIT : status && status != PITH_ERR_MEMORY;
-    for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
-        const struct node_note *node = &p->node[i];
-        const size_t bytes = node->n_slots * sizeof *node->attr;
-        if (large && memcmp(node->attr, m->nodes[i].attr, bytes) != 0)
-            status = fail_node(o, node, "has an attribute that follows no formula of the sizes");
-        if (!large && !same_shapes(m, &m->nodes[i], node->shapes))
-            status = fail_node(o, node, "has another shape with small sizes");
-    }
-    free_pass(p);
-    return passed_over ? PITH_OK : status;
-}
-
-/* Sizes far from those of the formulas: what was on one line there by chance is not here. */
-static enum pith_status test_others(struct open_import *o, struct pith_model *m, uint32_t step)
-{
-    static const uint32_t times[] = {1, 3, 10}, small[] = {1, 2, 5};
-    uint32_t usual[SIZE_NAMES], value[SIZE_NAMES], few[SIZE_NAMES];
-    enum pith_status status = PITH_OK;
-    for (uint32_t i = 0; i < m->n_sizes; i++)
-        usual[i] = m->sizes[i].value;
-    for (uint32_t t = 0; t < 3 && !status; t++) {
-        for (uint32_t i = 0; i < m->n_sizes; i++) {
-            const uint32_t most = m->sizes[i].max;
-            value[i] = usual[i] * times[t] / step * step + step * (3 + 2 * i);
-            value[i] = value[i] < most ? value[i] : most;
-            few[i] = small[t] < most ? small[t] : most;
-        }
-        status = test_sizes(o, m, value, true);
-        if (!status)
-            status = test_sizes(o, m, few, false);
-    }
-    pith_model_set_sizes(m, usual, NULL);
-    return status;
-}
-
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 static void sizes_free(struct open_import *o)
@@ -747,14 +604,14 @@ static enum pith_status try_family(struct open_import *o, const struct family *f
     choose_values(o, f);
     enum pith_status status = find_sized(o);
     for (uint32_t k = o->n_passes; k-- > 0 && !status;)
-        status = sized_pass(o, k, k == 0 ? &made : NULL);
+        status = pith_onnx_sized_pass(o, k, k == 0 ? &made : NULL);
     for (uint32_t k = 1; k < o->n_passes && !status; k++)
-        status = same_nodes(o, &o->pass[k]);
+        status = pith_onnx_same_nodes(o, &o->pass[k]);
     if (!status)
         status = add_formulas(o, made);
     if (!status && o->names.n) {
-        choose_sizes(o, made, f->step);
-        status = test_others(o, made, f->step);
+        pith_onnx_choose_sizes(o, made, f->step);
+        status = pith_onnx_test_sizes(o, made, f->step);
     }
     if (status)
         pith_model_free(made);
@@ -763,24 +620,51 @@ static enum pith_status try_family(struct open_import *o, const struct family *f
     return status;
 }
 
-static enum pith_status read_open(struct open_import *o, struct pith_model **m)
+static bool is_final(enum pith_status status)
 {
-    struct pith_error first = {0};
-    enum pith_status status = note_inputs(o);
-    if (status)
-        return status;
+    return !status || status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT;
+}
+
+/* *first: why the first attempt failed. */
+static enum pith_status try_families(struct open_import *o, struct pith_error *first,
+                                     struct pith_model **m)
+{
+    enum pith_status status = PITH_OK;
     for (uint32_t merging = 0; merging < 3; merging++) {
         if (!merge(o, merging == 1, merging == 2))
             continue;
         for (uint32_t i = 0; i < sizeof families / sizeof *families; i++) {
             status = try_family(o, &families[i], m);
-            if (!status || status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT)
+            if (is_final(status))
                 return status;
-            if (!first.status)
-                first = o->err;
+            if (!first->status)
+                *first = o->err;
         }
     }
-    o->err = first;
+    return status;
+}
+
+static enum pith_status read_open(struct open_import *o, struct pith_model **m)
+{
+    struct pith_error first = {0};
+    bool found = true;
+    enum pith_status status = note_inputs(o);
+    if (status)
+        return status;
+    status = try_families(o, &first, m);
+    if (is_final(status))
+        return status;
+    merge(o, false, false);
+    choose_values(o, &families[0]);
+    enum pith_status fixed = pith_onnx_fix_sizes(o, o->value[0], &found);
+    if (!fixed && found)
+        fixed = note_dims(o);
+    if (!fixed && found)
+        status = try_families(o, &first, m);
+    if (fixed)
+        return fixed;
+    if (status && !is_final(status))
+        o->err = first;
     return status;
 }
 

@@ -235,6 +235,8 @@ struct onnx_import {
     const char **output_names;
     uint32_t n_outputs;
     bool batch_open;
+    bool first_open;  /* the first dimension of some input is */
+    uint32_t stopped; /* place in `order` of the first node that could not be lowered; or n_order */
 
     bool survey; /* open dimensions are collected instead of refused */
     struct pith_onnx_open_dim *open_dims;

@@ -116,6 +116,8 @@ static enum pith_status decode_stored(const struct pieces *p, struct decoder *d,
             put_stored(p, d, at, n);
         at += n;
     }
+    d->pos = NULL; /* they end here */
+    d->value = NULL;
     return st;
 }
 

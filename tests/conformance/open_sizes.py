@@ -195,6 +195,30 @@ def windows(seed):
         {"batch": [1, 2], "height": [8, 24], "width": [16, 64]}, {}
 
 
+def resampled(seed):
+    """From 44.1 to 64 kHz: a number of samples that only a divisor of 441 gives."""
+    g = Graph(seed)
+    y = g.node("Conv", g.node("Unsqueeze", "wave", g.ints(1, 2)), g.weight(640, 1, 1, 455), strides=[1, 441],
+               pads=[0, 7, 0, 448])
+    y = g.node("Reshape", g.node("Transpose", y, perm=[0, 3, 2, 1]), g.ints(0, -1))
+    more = g.node("Add", g.node("Mul", g.dim("wave", 1), g.const(np.int64(640))), g.const(np.int64(440)))
+    end = g.node("Unsqueeze", g.node("Div", more, g.const(np.int64(441))), g.ints(0))
+    g.node("Slice", y, g.ints(0), end, g.ints(1), out="y")
+    return g.model([("wave", T.FLOAT, ["batch", "samples"])], [("y", T.FLOAT, ["batch", "new"])]), \
+        {"batch": [1, 2], "samples": [64, 1000, 5000]}, {}
+
+
+def features(seed):
+    """Features are open in the file, but weights take 12 of them alone; the state has a fixed first dimension."""
+    g, H = Graph(seed), 6
+    x = g.node("Unsqueeze", g.node("Slice", "x", g.ints(2), g.ints(14), g.ints(1)), g.ints(1))
+    y = g.node("RNN", x, g.weight(1, H, 12), g.weight(1, H, H), "", "", "h", n_out=2, hidden_size=H)
+    g.node("Squeeze", y[0], g.ints(1, 2), out="y")
+    g.node("MatMul", "x", g.weight(16, 3), out="z")
+    return g.model([("x", T.FLOAT, ["time", "features"]), ("h", T.FLOAT, [1, 1, H])],
+                   [("y", T.FLOAT, ["time", H]), ("z", T.FLOAT, ["time", 3])]), {"time": [1, 3, 50], "features": [16]}, {}
+
+
 def run(*words):
     return subprocess.run([PITH, *words], capture_output=True, text=True)
 
@@ -292,7 +316,7 @@ def main():
     failed = False
     seed = int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
-        for make in (encoder, decoder, bias, unet, sound, steps, windows):
+        for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features):
             for line in check(make, seed, work):
                 print(f"{make.__name__}: {line}")
                 failed = True

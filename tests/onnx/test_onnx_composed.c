@@ -404,8 +404,10 @@ static void test_slice_as_places(void **state)
     m = replaced_columns(8, 0, 2, 2, false, 1); /* too few to gain anything */
     nodes_are(m, 2, PITH_OP_SCATTER, PITH_OP_RELU);
     pith_model_free(m);
-    m = replaced_columns(40, 0, 2, 2, false, -1); /* the first sample's alone */
-    nodes_are(m, 2, PITH_OP_SCATTER, PITH_OP_RELU);
+    m = replaced_columns(40, 0, 2, 2, false, -1); /* open, but the list has places of one sample */
+    nodes_are(m, 6, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_CONCAT,
+              PITH_OP_RELU);
+    assert_int_equal(m->n_sizes, 0);
     pith_model_free(m);
 }
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_open.h - an import with open sizes, in parts. Internal. */
+#ifndef ONNX_OPEN_H
+#define ONNX_OPEN_H
+
+#include "host/size_expression.h"
+#include "kernels/crc32c.h"
+#include "onnx/graph/onnx.h"
+#include "onnx/onnx_fit.h"
+
+/* A dimension of an input that is open. */
+struct open_dim {
+    uint32_t input, dim;
+    bool named, batch;
+    struct size_expression e;
+};
+
+struct value_note {
+    enum pith_type type;
+    struct shape shape;
+    bool constant, empty;
+    uint32_t crc;
+};
+
+struct node_note {
+    uint32_t op, hash, n_slots;
+    uint32_t shapes; /* a checksum of those of its results */
+    int32_t *attr;   /* owns */
+    char name[64];
+};
+
+struct pass {
+    uint32_t n_nodes;
+    struct node_note *node;
+    uint32_t n_bounds;
+    struct onnx_bound *bound; /* owns */
+    uint32_t n_outputs;
+    struct shape *output; /* owns */
+};
+
+/* A size that has to be one number: `name` is 0-ended. */
+struct fixed_size {
+    char name[SIZE_NAME_BYTES];
+    uint32_t value;
+};
+
+struct open_import {
+    const struct onnx_import *like;
+    const void *bytes;
+    size_t n;
+    bool batch;
+    struct pith_error err; /* why the last attempt failed */
+    /* the inputs */
+    uint32_t n_inputs;
+    struct pith_input_shape *shape; /* [n_inputs]; names are in `survey` */
+    struct onnx_import survey;
+    uint32_t n_dims;
+    struct open_dim *dims;
+    struct size_names names;
+    bool picture[SIZE_NAMES];     /* a height or width */
+    bool outermost[SIZE_NAMES];   /* a first dimension: rather a number of samples than a length */
+    uint32_t same_as[SIZE_NAMES]; /* for numbers: that of this size */
+    uint32_t n_fixed;
+    struct fixed_size fixed[SIZE_NAMES];
+    /* the passes */
+    bool *sized;
+    uint32_t n_sized;
+    uint32_t n_passes;
+    uint32_t value[ONNX_FIT_PASSES + 1][SIZE_NAMES];
+    struct pass pass[ONNX_FIT_PASSES + 1]; /* the last: larger sizes, to test what was found */
+};
+
+/* *im: an import with these sizes, to be run; *shape [n_inputs] and *opts are what it reads. */
+enum pith_status pith_onnx_begin_pass(struct open_import *o, const uint32_t *value,
+                                      struct pith_input_shape *shape, struct pith_import_opts *opts,
+                                      struct onnx_import *im);
+
+/* Continues a checksum of shapes. */
+static inline uint32_t pith_onnx_add_shape(uint32_t crc, uint32_t rank, const uint32_t *dim)
+{
+    return pith_crc32c(pith_crc32c(crc, &rank, sizeof rank), dim, rank * sizeof *dim);
+}
+
+/* The import with the sizes o->value[k], noted in o->pass[k]; *m, where m is not NULL: the model.
+ */
+enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct pith_model **m);
+void pith_onnx_free_pass(struct pass *p);
+/* PITH_OK: the nodes of pass 0, but for attributes. */
+enum pith_status pith_onnx_same_nodes(struct open_import *o, const struct pass *p);
+/* "node 'name' why" as the reason. PITH_ERR_UNSUPPORTED. */
+enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_note *node,
+                                      const char *why);
+
+/* onnx_size_range.c. step: sizes are multiples of it. */
+void pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m, uint32_t step);
+/* PITH_OK: imports at larger and smaller sizes make what m says. PITH_ERR_UNSUPPORTED, with the
+ * reason in o->err: they do not. PITH_ERR_MEMORY. */
+enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *m, uint32_t step);
+
+/* onnx_fixed_sizes.c: whether there are sizes for which weights leave one number. They are added to
+ * o->fixed. value [SIZE_NAMES]: numbers that the network does not take; changed. *found false:
+ * there are none. PITH_ERR_MEMORY, PITH_ERR_LIMIT. */
+enum pith_status pith_onnx_fix_sizes(struct open_import *o, uint32_t *value, bool *found);
+
+#endif
