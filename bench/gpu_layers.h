@@ -154,20 +154,15 @@ static bool lower(struct lowering *l, const struct matrix *m, enum contender who
         pith_device_grid(l, LAUNCH_gemv_half, grid, &h, sizeof h);
     } else {
         g.a = who == BLAS_F16 ? (const void *)(uintptr_t)m->half : g.a;
-        return pith_device_blas_any(l, &g, who == BLAS_F16);
+        return pith_device_blas(l, &g, who == BLAS_F16 ? VALUE_F16 : VALUE_F32);
     }
     return true;
 }
 
 static int put_action(void *work, uint32_t i)
 {
-    struct lowering *l = work;
-    const struct action *a = &l->action[i];
-    if (a->kind == ACTION_BLAS)
-        return pith_blas_run(l->product[a->arg], stream);
-    if (a->kind == ACTION_COPY)
-        return cuda->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, stream);
-    return pith_driver_launch(cuda, a->kernel, a->grid, l->args + a->arg, stream);
+    const struct lowering *l = work;
+    return pith_device_act(l, &l->action[i], stream);
 }
 
 static double lowered_us(struct lowering *l, const struct matrix *m, enum contender who,

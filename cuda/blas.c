@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* blas.c - cuBLASLt by dlopen. Its matrices lie column by column: y [m, n] there is y^T [n, m], so
  * that b^T is its first operand, and a its second; a bias for each column of y is one for each row
- * there, as its epilogue has it. Products of f32 are in f32, not TF32; those of f16 are summed in
- * f32. */
+ * there, as its epilogue has it. Products of f32 are in f32, not TF32; those of f16 and bf16 are
+ * summed in f32. */
 #include "blas.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@ enum {
     COMPUTE_32F = 68,
     TYPE_F32 = 0,
     TYPE_F16 = 2,
+    TYPE_BF16 = 14,
     DESC_TRANS_A = 3,
     DESC_TRANS_B = 4,
     DESC_EPILOGUE = 7,
@@ -22,9 +23,11 @@ enum {
     LAYOUT_BATCHES = 5,
     LAYOUT_BATCH_STEP = 6,
     PREFERENCE_WORK = 1,
+    PREFERENCE_ALIGNED_A = 5, /* of B, C and D the next ones */
     EPILOGUE_DEFAULT = 1,
     EPILOGUE_RELU = 2,
     EPILOGUE_BIAS = 4,
+    EPILOGUE_GELU = 32,
     RESULT_UNKNOWN = 999 /* of the driver */
 };
 
@@ -156,13 +159,40 @@ static bool is_plain(uint32_t step, uint32_t other, uint32_t length)
 #define FEWEST_PRODUCTS (UINT64_C(1) << 20)
 #define FEWEST_ROWS 9u /* of a: fewer are read by warps */
 
-bool pith_blas_takes(const struct gemm_args *g)
+#define WHOLE                                                                                      \
+    8u /* elements of 16 bits that begin at 16 bytes: others take kernels that are slow            \
+        */
+
+static bool begins_whole(const struct gemm_args *g)
+{
+    const uint32_t a = g->a_col == 1 ? g->a_row : g->a_col, b = g->b_col == 1 ? g->b_row : g->b_col;
+    const uintptr_t at = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->y;
+    const uint32_t batches = g->batch_rank ? g->a_batch[0] | g->b_batch[0] : 0;
+    return a % WHOLE == 0 && b % WHOLE == 0 && g->n % WHOLE == 0 && batches % WHOLE == 0 &&
+           at % 16 == 0;
+}
+
+bool pith_blas_takes(const struct gemm_args *g, uint32_t factors)
 {
     bool a = is_plain(g->a_col, g->a_row, g->k) || is_plain(g->a_row, g->a_col, g->m);
     bool b = is_plain(g->b_col, g->b_row, g->n) || is_plain(g->b_row, g->b_col, g->k);
-    bool bias = !g->c || (g->c_row == 0 && g->c_col == 1 && g->beta >= 1.0f && g->beta <= 1.0f);
-    return a && b && bias && (g->act == ACT_NONE || g->act == ACT_RELU) && g->batch_rank <= 1 &&
+    return a && b && g->batch_rank <= 1 && (factors == VALUE_F32 || begins_whole(g)) &&
            g->m >= FEWEST_ROWS && (uint64_t)g->m * g->n * g->k >= FEWEST_PRODUCTS;
+}
+
+/* How exactly it computes tanh is not documented: good for numbers that are rounded to 16 bits. */
+bool pith_blas_has_tail(const struct gemm_args *g)
+{
+    const bool bias =
+        !g->c || (g->c_row == 0 && g->c_col == 1 && g->beta >= 1.0f && g->beta <= 1.0f);
+    const bool act = g->act == ACT_NONE || g->act == ACT_RELU ||
+                     (g->act == ACT_GELU_TANH && g->y_type != VALUE_F32);
+    return bias && act && (!g->residual || g->residual_type == g->y_type);
+}
+
+static int type_number(uint32_t type)
+{
+    return type == VALUE_F32 ? TYPE_F32 : type == VALUE_F16 ? TYPE_F16 : TYPE_BF16;
 }
 
 /* rows [columns] of the other are stored one behind the other; step: from one to the next. */
@@ -181,9 +211,10 @@ static int make_layout(const struct blas_product *p, void **layout, int type,
     return result;
 }
 
-static int make_layouts(struct blas_product *p, const struct gemm_args *g, int type, bool turn_b,
-                        bool turn_a)
+static int make_layouts(struct blas_product *p, const struct gemm_args *g, uint32_t factors,
+                        bool turn_b, bool turn_a)
 {
+    const int type = type_number(factors), y_type = type_number(g->y_type);
     uint32_t batches = g->batch_rank ? g->batch_dim[0] : 1;
     const uint32_t b[2] = {turn_b ? g->k : g->n, turn_b ? g->n : g->k};
     const uint32_t a[2] = {turn_a ? g->m : g->k, turn_a ? g->k : g->m};
@@ -194,7 +225,7 @@ static int make_layouts(struct blas_product *p, const struct gemm_args *g, int t
         result =
             make_layout(p, &p->a, type, a, turn_a ? g->a_col : g->a_row, batches, g->a_batch[0]);
     if (!result)
-        result = make_layout(p, &p->y, TYPE_F32, y, g->n, batches, (uint64_t)g->m * g->n);
+        result = make_layout(p, &p->y, y_type, y, g->n, batches, (uint64_t)g->m * g->n);
     return result;
 }
 
@@ -209,7 +240,9 @@ static int set(const struct blas_product *p, int which, const void *value, size_
 static int make_desc(struct blas_product *p, const struct gemm_args *g, int32_t turn_b,
                      int32_t turn_a)
 {
-    int32_t epilogue = (g->c ? EPILOGUE_BIAS : 0) | (g->act == ACT_RELU ? EPILOGUE_RELU : 0);
+    int32_t epilogue = (g->c ? EPILOGUE_BIAS : 0) | (g->act == ACT_RELU        ? EPILOGUE_RELU
+                                                     : g->act == ACT_GELU_TANH ? EPILOGUE_GELU
+                                                                               : 0);
     int result = p->blas->cublasLtMatmulDescCreate(&p->desc, COMPUTE_32F, TYPE_F32);
     if (!result)
         result = set(p, DESC_TRANS_A, &turn_b, sizeof turn_b);
@@ -221,9 +254,35 @@ static int make_desc(struct blas_product *p, const struct gemm_args *g, int32_t 
     return result || !g->c ? result : set(p, DESC_BIAS, &g->c, sizeof g->c);
 }
 
+/* Bytes, up to 256, that all matrices of a batch begin at a multiple of. */
+static uint32_t alignment_of(const void *at, uint64_t step_bytes)
+{
+    uint32_t bytes = 256;
+    while (((uintptr_t)at | step_bytes) % bytes)
+        bytes /= 2;
+    return bytes;
+}
+
+/* Without these it takes all to begin at 256 bytes. */
+static int set_alignments(const struct blas_product *p, const struct gemm_args *g, uint32_t factors,
+                          void *preference)
+{
+    const uint32_t each = factors == VALUE_F32 ? 4 : 2, y_each = g->y_type == VALUE_F32 ? 4 : 2;
+    const uint64_t y_step = g->batch_rank ? (uint64_t)g->m * g->n * y_each : 0;
+    const uint32_t bytes[4] = {
+        alignment_of(p->b_data, g->batch_rank ? (uint64_t)g->b_batch[0] * each : 0),
+        alignment_of(p->a_data, g->batch_rank ? (uint64_t)g->a_batch[0] * each : 0),
+        alignment_of(p->added, y_step), alignment_of(p->y_data, y_step)};
+    int result = 0;
+    for (int i = 0; i < 4 && !result; i++)
+        result = p->blas->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_ALIGNED_A + i,
+                                                               &bytes[i], sizeof bytes[i]);
+    return result;
+}
+
 /* The best of the algorithms that take no more room than there is. One is requested; that none is
  * found has no status of its own. */
-static int choose(struct blas_product *p)
+static int choose(struct blas_product *p, const struct gemm_args *g, uint32_t factors)
 {
     const struct pith_blas *l = p->blas;
     void *preference = NULL;
@@ -234,6 +293,8 @@ static int choose(struct blas_product *p)
     result =
         l->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_WORK, &most, sizeof most);
     if (!result)
+        result = set_alignments(p, g, factors, preference);
+    if (!result)
         result = l->cublasLtMatmulAlgoGetHeuristic(l->handle, p->desc, p->b, p->a, p->y, p->y,
                                                    preference, 1, &p->found, &n);
     l->cublasLtMatmulPreferenceDestroy(preference);
@@ -242,7 +303,7 @@ static int choose(struct blas_product *p)
 
 /* cublasLtMatmul() wants a matrix to add even where beta is 0: y then stands for it. */
 struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gemm_args *g,
-                                           bool half, void *work)
+                                           uint32_t factors, void *work)
 {
     struct blas_product *p = calloc(1, sizeof *p);
     if (!p)
@@ -256,8 +317,8 @@ struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gem
                                .work = work,
                                .alpha = g->alpha,
                                .beta = g->residual ? 1.0f : 0.0f};
-    const int type = half ? TYPE_F16 : TYPE_F32;
-    if (make_layouts(p, g, type, turn_b, turn_a) || make_desc(p, g, turn_b, turn_a) || choose(p)) {
+    if (make_layouts(p, g, factors, turn_b, turn_a) || make_desc(p, g, turn_b, turn_a) ||
+        choose(p, g, factors)) {
         pith_blas_product_free(p);
         return NULL;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* blas.h - large dense products by cuBLASLt, where it is on the machine. It is looked for when the
- * first product needs it (dlopen), never linked; where it is missing or refuses, tiles of our own
- * (product.cu) do the product. */
+ * first product needs it (dlopen), never linked; where it is missing, refuses or is slower, tiles
+ * of our own do the product. */
 #ifndef BLAS_H
 #define BLAS_H
 
@@ -14,14 +14,17 @@
 struct pith_blas *pith_blas_open(const char *library, char *why, size_t bytes);
 void pith_blas_close(struct pith_blas *b); /* accepts NULL */
 
-/* A product that cuBLASLt can compute: its steps, epilogue and batches are such as it has, and
- * it is large enough to be worth a call. */
-bool pith_blas_takes(const struct gemm_args *g);
-/* Readied, with all pointers of g on the device, and BLAS_WORK bytes at work. half: a and b are of
- * f16. NULL: there is no algorithm for it, or no memory. Owned by the caller; goes before the
- * library. */
+/* A product that cuBLASLt can compute: its steps and batches are such as it has, and it is large
+ * enough to be worth a call. factors: the type of a and b (enum value_type); with 16 bits rows and
+ * matrices begin at 16 bytes. */
+bool pith_blas_takes(const struct gemm_args *g, uint32_t factors);
+/* Whether it computes what is behind the sum, too: a bias for each column, of y's type, a residual
+ * of y's type, ReLU, and in 16 bits GELU by tanh. */
+bool pith_blas_has_tail(const struct gemm_args *g);
+/* Readied, with all pointers of g on the device, and BLAS_WORK bytes at work. NULL: there is no
+ * algorithm for it, or no memory. Owned by the caller; goes before the library. */
 struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gemm_args *g,
-                                           bool half, void *work);
+                                           uint32_t factors, void *work);
 void pith_blas_product_free(struct blas_product *p); /* accepts NULL */
 /* Puts it on the stream. 0, or a result of the driver. */
 int pith_blas_run(const struct blas_product *p, device_stream stream);

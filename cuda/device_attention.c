@@ -17,7 +17,7 @@ static void set_steps(uint32_t step[3], const struct tview *t, bool rows_first)
 static void set_mask(struct lowering *l, struct attention_args *a, const struct tview *mask)
 {
     const struct shape *s = &mask->shape;
-    a->mask = pith_device_data(l, mask);
+    a->mask = pith_device_as(l, mask, VALUE_F32);
     a->mask_is_f32 = mask->type == PITH_F32;
     a->mask_batch = s->rank == 4 ? s->dim[0] : 1;
     for (uint32_t i = 0; i < s->rank; i++)
@@ -53,6 +53,10 @@ bool pith_device_attention(struct lowering *l, const struct step *s)
     a.k = pith_device_data(l, args->in[1]);
     a.v = pith_device_data(l, args->in[2]);
     a.y = pith_device_data(l, args->out[0]);
+    a.q_type = pith_device_type(l, args->in[0]);
+    a.k_type = pith_device_type(l, args->in[1]);
+    a.v_type = pith_device_type(l, args->in[2]);
+    a.y_type = pith_device_type(l, args->out[0]);
     set_steps(a.q_step, args->in[0], layout & 1u);
     set_steps(a.k_step, args->in[1], layout & 2u);
     set_steps(a.v_step, args->in[2], layout & 4u);

@@ -9,6 +9,8 @@ static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, 
 {
     struct map_args m = {.x = pith_device_data(l, s->args.in[0]),
                          .y = pith_device_data(l, s->args.out[0]),
+                         .x_type = pith_device_type(l, s->args.in[0]),
+                         .y_type = pith_device_type(l, s->args.out[0]),
                          .n = pith_device_count(s->args.out[0]),
                          .kind = kind,
                          .a = a,
@@ -83,7 +85,10 @@ static struct zip_args zip_of(struct lowering *l, const struct step *s, uint32_t
                          .y = pith_device_data(l, y),
                          .n = pith_device_count(y),
                          .op = op,
-                         .rank = bc.rank};
+                         .rank = bc.rank,
+                         .a_type = pith_device_type(l, a),
+                         .b_type = pith_device_type(l, b),
+                         .y_type = pith_device_type(l, y)};
     for (uint32_t i = 0; i < bc.rank; i++) {
         z.dim[i] = (uint32_t)bc.dim[i];
         z.a_step[i] = (uint32_t)bc.step[0][i];
@@ -168,7 +173,7 @@ bool pith_device_where(struct lowering *l, const struct step *s)
                            .b = pith_device_data(l, args->in[2]),
                            .y = pith_device_data(l, args->out[0]),
                            .n = pith_device_count(args->out[0]),
-                           .bytes = pith_type_bytes(args->out[0]->type),
+                           .bytes = pith_device_each(l, args->out[0]),
                            .rank = y->rank};
     for (uint32_t i = 0; i < y->rank; i++) {
         w.dim[i] = y->dim[i];
@@ -227,11 +232,13 @@ bool pith_device_batch_norm(struct lowering *l, const struct step *s)
     const struct op_args *args = &s->args;
     const struct shape *x = &args->in[0]->shape;
     struct batch_norm_args b = {.x = pith_device_data(l, args->in[0]),
-                                .scale = pith_device_data(l, args->in[1]),
-                                .bias = pith_device_data(l, args->in[2]),
-                                .mean = pith_device_data(l, args->in[3]),
-                                .var = pith_device_data(l, args->in[4]),
+                                .scale = pith_device_as(l, args->in[1], VALUE_F32),
+                                .bias = pith_device_as(l, args->in[2], VALUE_F32),
+                                .mean = pith_device_as(l, args->in[3], VALUE_F32),
+                                .var = pith_device_as(l, args->in[4], VALUE_F32),
                                 .y = pith_device_data(l, args->out[0]),
+                                .x_type = pith_device_type(l, args->in[0]),
+                                .y_type = pith_device_type(l, args->out[0]),
                                 .n = pith_device_count(args->out[0]),
                                 .channels = x->dim[1],
                                 .inner = (uint32_t)shape_product(x, 2, x->rank),

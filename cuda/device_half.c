@@ -11,11 +11,18 @@ static bool is_half(const struct weight *w)
            w->count < UINT64_C(1) << 31;
 }
 
+/* Whether rows of a begin at 16 bytes. */
+static bool has_whole_rows(const struct gemm_args *g)
+{
+    return (g->m == 1 || g->a_row % (g->a_type == VALUE_F32 ? 4 : 8) == 0) &&
+           (uintptr_t)g->a % 16 == 0;
+}
+
 /* Weights lie at multiples of 256 bytes, and a row of them is `row` elements behind the one before.
  */
 static bool begins_whole(const struct gemm_args *g, uint32_t row)
 {
-    return row % 8 == 0 && (g->m == 1 || g->a_row % 4 == 0) && (uintptr_t)g->a % 16 == 0;
+    return row % 8 == 0 && has_whole_rows(g);
 }
 
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
@@ -80,14 +87,45 @@ static bool is_many(const struct lowering *l, const uint32_t grid[3])
     return (uint64_t)grid[0] * grid[1] * grid[2] >= MANY_TILES * pith_device_processors(l);
 }
 
-bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w)
+/* What tensor cores multiply is of one type, or f32 that is rounded to it. */
+static bool is_of_type(uint32_t type, bool is_bf16)
 {
+    return type == VALUE_F32 || type == (is_bf16 ? VALUE_BF16 : VALUE_F16);
+}
+
+/* The product as cuBLASLt may have it: with a of the weight's type, and c of y's. */
+static void or_blas(struct lowering *l, uint32_t first, const struct gemm_args *g,
+                    const struct op_args *args, const uint16_t *w, const struct half_layout *h)
+{
+    const uint32_t factors = h->is_bf16 ? VALUE_BF16 : VALUE_F16;
+    const bool has_c = args->n_in > 2 && args->in[2];
+    const bool rounds = has_c && g->y_type != VALUE_F32 && pith_device_is_constant(l, args->in[2]);
+    const uint32_t second = l->n_actions;
+    struct gemm_args there = *g;
+    if (g->m <= FEW_ROWS || !pith_device_has_blas(l))
+        return;
+    const bool has_tail = (rounds || !has_c || g->y_type == VALUE_F32) && pith_blas_has_tail(g);
+    const void *rounded = rounds ? pith_device_rounded(l, args->in[2], g->y_type) : g->c;
+    there.c = has_tail ? rounded : g->c;
+    there.a = pith_device_as(l, args->in[0], factors);
+    there.a_type = factors;
+    there.b = (const void *)w;
+    there.b_row = 1;
+    there.b_col = h->row;
+    pith_device_or_blas(l, first, second, &there, factors, has_tail);
+}
+
+bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct op_args *args)
+{
+    const struct weight *w = args->weight;
+    const uint32_t first = l->n_actions;
     const bool turned = g->b_row != 1 || (w && w->shape.rank == 2 && w->shape.dim[1] != g->k);
     const bool few = g->m <= FEW_ROWS && g->a_col == 1;
     struct half_layout h;
     uint32_t grid[3];
     if (!l->half || !w || g->batch_rank != 0 || w->shape.rank != 2 || !pith_device_tiles(g, grid) ||
-        !pith_device_half_layout(w, turned, &h) || h.rows != g->n || h.channels != g->k)
+        !pith_device_half_layout(w, turned, &h) || h.rows != g->n || h.channels != g->k ||
+        (!few && !is_of_type(g->a_type, h.is_bf16)))
         return false;
     const uint16_t *at = packed(l, w, turned, &h);
     if (few) {
@@ -98,12 +136,12 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
                               .w = at,
                               .row = h.row,
                               .is_bf16 = h.is_bf16,
-                              .whole =
-                                  g->a_col == 1 && g->a_row % 4 == 0 && (uintptr_t)g->a % 16 == 0};
+                              .whole = g->a_col == 1 && has_whole_rows(g)};
     const bool many = is_many(l, grid);
     m.g.split = pith_device_shares(l, grid, h.row, MMA_TERMS, g->m * g->n);
     pith_device_grid(l, many ? LAUNCH_gemm_mma_many : LAUNCH_gemm_mma, grid, &m, sizeof m);
     pith_device_gemm_parts(l, &m.g);
+    or_blas(l, first, g, args, at, &h);
     return true;
 }
 
@@ -138,9 +176,10 @@ static bool has_short_offsets(const struct conv_args *c, uint32_t images)
 bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
                           const struct weight *w)
 {
+    const uint32_t first = l->n_actions;
     struct half_layout h;
     if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels ||
-        !has_short_offsets(c, images))
+        !has_short_offsets(c, images) || !is_of_type(c->x_type, h.is_bf16))
         return false;
     const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
     uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
@@ -158,5 +197,7 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
     m.c.split = pith_device_shares(l, grid, h.row, MMA_TERMS, c->n);
     pith_device_grid(l, many ? LAUNCH_conv_mma_many : LAUNCH_conv_mma, grid, &m, sizeof m);
     pith_device_conv_parts(l, &m.c);
+    const uint32_t type = h.is_bf16 ? VALUE_BF16 : VALUE_F16;
+    pith_device_conv_or_blas(l, first, c, &(struct conv_weight){m.w, h.row, type, images});
     return true;
 }

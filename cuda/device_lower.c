@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* device_lower.c - addresses on the device, and lists of actions. */
-#include <stdio.h>
 #include <stdlib.h>
 #include "device_lower.h"
 #include "pack_relative.h"
@@ -44,6 +43,8 @@ void pith_device_lowering_free(struct lowering *l)
     free(l->action);
     free(l->args);
     free(l->constant);
+    free(l->floats);
+    free(l->seen);
     for (uint32_t i = 0; i < l->n_products; i++)
         pith_blas_product_free(l->product[i]);
     free(l->product);
@@ -113,17 +114,49 @@ bool pith_device_moved(const struct lowering *l, const struct tview *t, uint64_t
     return false;
 }
 
+void *pith_device_in_arena(const struct lowering *l, const struct tview *t)
+{
+    return pointer(l->arena + ((uintptr_t)t->data - (uintptr_t)l->plan->arena));
+}
+
+void pith_device_see(struct lowering *l, const struct device_seen *seen)
+{
+    if (grow(l, &l->seen, l->n_seen, &l->room_seen, 1, sizeof *seen))
+        l->seen[l->n_seen++] = *seen;
+}
+
+const struct device_seen *pith_device_seen(const struct lowering *l, const struct tview *t)
+{
+    for (uint32_t i = l->n_seen; i-- > 0;)
+        if (l->seen[i].t == t)
+            return &l->seen[i];
+    return NULL;
+}
+
 /* The device's arena has the layout of the host's, so an offset is good for both. Values that share
  * memory on the host share it there, and views need no kernel. */
 void *pith_device_data(struct lowering *l, const struct tview *t)
 {
     uint64_t at;
+    const struct device_seen *seen = pith_device_seen(l, t);
+    if (seen)
+        return seen->at;
     if (pith_device_moved(l, t, &at))
         return pointer(l->areas + at);
+    if (pith_device_type(l, t) != VALUE_F32)
+        return pointer(l->halves + ((uintptr_t)t->data - (uintptr_t)l->plan->arena) / 2);
     if (!pith_device_is_constant(l, t))
-        return pointer(l->arena + ((uintptr_t)t->data - (uintptr_t)l->plan->arena));
+        return pith_device_in_arena(l, t);
     struct constant c = {.key = t->data,
                          .bytes = shape_elems(&t->shape) * pith_type_bytes(t->type)};
+    return pointer(constant_at(l, &c));
+}
+
+void *pith_device_rounded(struct lowering *l, const struct tview *t, uint32_t type)
+{
+    struct constant c = {.key = t->data,
+                         .form = type == VALUE_BF16 ? FORM_VALUES_BF16 : FORM_VALUES,
+                         .bytes = shape_elems(&t->shape) * 2};
     return pointer(constant_at(l, &c));
 }
 
@@ -158,9 +191,9 @@ const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
  * outlives the step, as the stream runs one action after the other. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)
 {
-    uint64_t end = offset + aligned(bytes);
+    uint64_t at = l->seen_bytes + offset, end = at + aligned(bytes);
     l->work_bytes = l->work_bytes < end ? end : l->work_bytes;
-    return pointer(l->work + offset);
+    return pointer(l->work + at);
 }
 
 /* Below 2^31, so that kernels can count elements in 32 bits and add a grid's width to the count
@@ -206,46 +239,22 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
     pith_device_grid(l, kernel, grid, arg, arg_bytes);
 }
 
-/* cuBLASLt is looked for once a device. */
-static struct pith_blas *blas_of(struct pith_cuda *cuda)
+bool pith_device_append_blas(struct lowering *l, struct blas_product *p)
 {
-    if (!cuda || !cuda->blas_allowed)
-        return NULL;
-    if (!cuda->blas_tried)
-        cuda->blas = pith_blas_open(cuda->blas_name, cuda->blas_note, sizeof cuda->blas_note);
-    cuda->blas_tried = true;
-    return cuda->blas;
-}
-
-bool pith_device_blas(struct lowering *l, const struct gemm_args *g)
-{
-    return pith_blas_takes(g) && pith_device_blas_any(l, g, false);
-}
-
-/* While counting, addresses are not known: a product that is refused later is done otherwise then,
- * which takes no more room. */
-bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g, bool half)
-{
-    struct pith_blas *blas = blas_of(l->cuda);
     struct action a = {.kind = ACTION_BLAS, .arg = l->n_products};
-    if (!blas)
-        return false;
-    void *work = pith_device_work(l, l->work_kept, BLAS_WORK);
-    if (!l->arena) {
-        append(l, &a);
-        return true;
-    }
-    if (!grow(l, &l->product, l->n_products, &l->room_products, 1, sizeof *l->product))
-        return false;
-    l->product[l->n_products] = pith_blas_product_new(blas, g, half, work);
-    if (!l->product[l->n_products]) {
-        snprintf(l->cuda->blas_note, sizeof l->cuda->blas_note,
-                 "cuBLASLt has nothing for a product of %u x %u x %u", g->m, g->n, g->k);
+    if (!grow(l, &l->product, l->n_products, &l->room_products, 1, sizeof p)) {
+        pith_blas_product_free(p);
         return false;
     }
-    l->n_products++;
+    l->product[l->n_products++] = p;
     append(l, &a);
     return true;
+}
+
+void pith_device_drop(struct lowering *l, uint32_t first, uint32_t end)
+{
+    memmove(l->action + first, l->action + end, (l->n_actions - end) * sizeof *l->action);
+    l->n_actions -= end - first;
 }
 
 /* A view that the planner put into its input's memory needs no copy. */

@@ -34,6 +34,8 @@ struct action {
 enum weight_form {
     FORM_ELEMENTS, /* of its type, where they lie or expanded */
     FORM_F32,      /* of dense floats */
+    FORM_VALUES,   /* of a constant of floats that is read as f16 or, + 1, as bf16 */
+    FORM_VALUES_BF16,
     FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
     FORM_COLUMNS,
     FORM_CODES,
@@ -49,6 +51,13 @@ struct constant {
     enum weight_form form;
     bool is_weight;
     uint64_t offset, bytes;
+};
+
+/* A value as the kernels of one step have it (device_values.c). */
+struct device_seen {
+    const struct tview *t;
+    void *at;
+    uint32_t type; /* enum value_type */
 };
 
 /* Steps behind a product of integers, each of which alone reads what the one before wrote, and that
@@ -84,11 +93,19 @@ struct device_places {
 struct lowering {
     struct pith_plan *plan;
     struct pith_cuda *cuda;                /* NULL: cuBLASLt is not used */
+    device_stream stream;                  /* on which ways to do a product are timed */
     bool half;                             /* factors of products may be rounded to 16 bits */
+    uint32_t values;                       /* enum value_type, of floats between steps */
     uint32_t processors;                   /* multiprocessors to plan for; 0: those of cuda */
     device_address arena, work, constants; /* 0 while counting */
     device_address areas;                  /* of places */
+    device_address halves;                 /* floats of the arena in 16 bits, at half its offsets */
     struct device_places places;
+    const struct tview **floats; /* owns: values that stay f32 */
+    uint32_t n_floats;
+    struct device_seen *seen; /* owns: what the step sees otherwise */
+    uint32_t n_seen, room_seen;
+    uint64_t seen_bytes;   /* of work, which the step's own is behind */
     struct action *action; /* owns */
     uint32_t n_actions, room_actions;
     uint8_t *args; /* owns */
@@ -113,9 +130,25 @@ const struct device_place *pith_device_place(const struct lowering *l, const str
 /* Whether t was moved behind the arena, `at` bytes from the first area on. */
 bool pith_device_moved(const struct lowering *l, const struct tview *t, uint64_t *at);
 
+/* Chooses the type of values between steps, where 16 bits are allowed, and those that stay f32.
+ * false: no memory. */
+bool pith_device_find_values(struct lowering *l);
+/* How the step's kernels have the floats of t (enum value_type), and bytes of an element of t. */
+uint32_t pith_device_type(const struct lowering *l, const struct tview *t);
+uint32_t pith_device_each(const struct lowering *l, const struct tview *t);
+/* The elements of t as floats of a type, converted into work where they are of another. Called
+ * before the step takes other work. */
+void *pith_device_as(struct lowering *l, const struct tview *t, uint32_t type);
+/* Conversions of graph's inputs in front of the first step, and of outputs behind the last one. */
+void pith_device_convert_ends(struct lowering *l, bool outputs);
+
 /* Appends the actions of the step; false: the device has no kernel for it. */
 typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
+/* The same with all floats of the step of one type, which are converted before and behind it. */
+bool pith_device_in(struct lowering *l, const struct step *s, lower_fn *lower, uint32_t type);
+/* Whether kernels of the step take floats of f32 alone. */
+bool pith_device_needs_f32(const struct step *s);
 /* device_join.c: the steps behind step i. */
 struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i);
 /* Whether the step is of that kind; a Concat of which inputs lie in place already is of none. */
@@ -151,6 +184,13 @@ uint32_t pith_device_processors(const struct lowering *l);
 uint32_t pith_device_threads(const struct lowering *l);
 /* Where the elements of t lie on the device. */
 void *pith_device_data(struct lowering *l, const struct tview *t);
+/* Of a value in the arena: where its floats lie there, whatever kernels read. */
+void *pith_device_in_arena(const struct lowering *l, const struct tview *t);
+/* From now on the step has t so; how it has t by now, NULL: as the plan does. */
+void pith_device_see(struct lowering *l, const struct device_seen *seen);
+const struct device_seen *pith_device_seen(const struct lowering *l, const struct tview *t);
+/* The elements of a constant, rounded to 16 bits. */
+void *pith_device_rounded(struct lowering *l, const struct tview *t, uint32_t type);
 /* Whether the elements of t are known now, and stay what they are. */
 bool pith_device_is_constant(const struct lowering *l, const struct tview *t);
 /* The weight of a step in a form. FORM_F32 or FORM_ELEMENTS; the same weight in the same form has
@@ -173,10 +213,12 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
                         uint32_t arg_bytes);
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
-/* The product by cuBLASLt, if it is one for that; false: it has to be done otherwise. _any: without
- * calling pith_blas_takes, of a product that cuBLASLt has; half: of a and b in f16. */
-bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
-bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g, bool half);
+/* An action that is the product, of which the lowering takes ownership. */
+bool pith_device_append_blas(struct lowering *l, struct blas_product *p);
+/* Drops actions [first, end). */
+void pith_device_drop(struct lowering *l, uint32_t first, uint32_t end);
+/* Puts an action on a stream (device_run.c); a result of the driver. */
+int pith_device_act(const struct lowering *l, const struct action *a, device_stream stream);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 

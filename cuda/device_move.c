@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_move.c - operators that put elements elsewhere. */
+#include "cuda/kernels/half_bits.h"
 #include "device_lower.h"
 #include "op_interface/slice_axis.h"
 
@@ -28,16 +29,12 @@ static bool launch_copy(struct lowering *l, struct copy_args *c)
     return true;
 }
 
-static uint64_t bytes_of(const struct tview *t)
-{
-    return shape_elems(&t->shape) * pith_type_bytes(t->type);
-}
-
 /* A copy only where input and output do not share memory (pith_device_copy). */
 bool pith_device_view(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0];
-    pith_device_copy(l, pith_device_data(l, s->args.out[0]), pith_device_data(l, x), bytes_of(x));
+    pith_device_copy(l, pith_device_data(l, s->args.out[0]), pith_device_data(l, x),
+                     shape_elems(&x->shape) * pith_device_each(l, x));
     return true;
 }
 
@@ -47,7 +44,7 @@ bool pith_device_slice(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
     const int32_t *attr = s->args.attr;
-    struct copy_args c = box_of(&y->shape, pith_type_bytes(x->type));
+    struct copy_args c = box_of(&y->shape, pith_device_each(l, x));
     int64_t origin = 0;
     for (uint32_t i = 0; i < c.rank; i++)
         c.x_step[i] = (int64_t)shape_product(&x->shape, i + 1, x->shape.rank);
@@ -71,7 +68,7 @@ bool pith_device_tile(struct lowering *l, const struct step *s)
     const struct shape *x = &s->args.in[0]->shape, *y = &s->args.out[0]->shape;
     struct copy_args c = {.x = pith_device_data(l, s->args.in[0]),
                           .y = pith_device_data(l, s->args.out[0]),
-                          .bytes = pith_type_bytes(s->args.in[0]->type)};
+                          .bytes = pith_device_each(l, s->args.in[0])};
     for (uint32_t i = 0; i < y->rank; i++) {
         uint32_t own = i + x->rank < y->rank ? 1 : x->dim[i + x->rank - y->rank];
         uint32_t times = y->dim[i] / own;
@@ -99,7 +96,7 @@ bool pith_device_transpose(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
     uint32_t rank = x->shape.rank;
-    struct copy_args c = box_of(&y->shape, pith_type_bytes(x->type));
+    struct copy_args c = box_of(&y->shape, pith_device_each(l, x));
     for (uint32_t i = 0; i < rank; i++) {
         uint32_t from = (uint32_t)attr_item(s->args.attr, ATTR_PERM, i, (int32_t)(rank - 1 - i));
         c.x_step[i] = (int64_t)shape_product(&x->shape, from + 1, rank);
@@ -114,7 +111,7 @@ bool pith_device_transpose(struct lowering *l, const struct step *s)
 static bool copy_part(struct lowering *l, const struct tview *part, const struct tview *whole,
                       uint32_t axis, uint64_t *at, bool to_whole)
 {
-    uint32_t bytes = pith_type_bytes(part->type), rank = part->shape.rank;
+    uint32_t bytes = pith_device_each(l, part), rank = part->shape.rank;
     struct copy_args c = box_of(&part->shape, bytes);
     int64_t *step = to_whole ? c.y_step : c.x_step;
     uint8_t *in_whole = (uint8_t *)pith_device_data(l, whole) + *at;
@@ -134,7 +131,7 @@ bool pith_device_concat(struct lowering *l, const struct step *s)
         const struct tview *part = s->args.in[i];
         const uint32_t axis = (uint32_t)s->args.attr[ATTR_AXIS];
         if (pith_device_place(l, part))
-            at += shape_product(&part->shape, axis, part->shape.rank) * pith_type_bytes(part->type);
+            at += shape_product(&part->shape, axis, part->shape.rank) * pith_device_each(l, part);
         else
             done = copy_part(l, part, s->args.out[0], axis, &at, true);
     }
@@ -151,8 +148,16 @@ bool pith_device_split(struct lowering *l, const struct step *s)
     return done;
 }
 
-/* Begins may be negative, which cuts off; ends follow from y's dims. The padding value is passed as
- * its bits, so one kernel does for all types. */
+/* The padding value is passed as its bits, so one kernel does for all types. */
+static uint32_t pad_bits(const struct lowering *l, const struct tview *x, uint32_t bits)
+{
+    const uint32_t type = pith_device_type(l, x);
+    return type == VALUE_F16    ? f16_of_f32(f32_from_bits(bits))
+           : type == VALUE_BF16 ? bf16_of_f32(f32_from_bits(bits))
+                                : bits;
+}
+
+/* Begins may be negative, which cuts off; ends follow from y's dims. */
 bool pith_device_pad(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
@@ -160,10 +165,10 @@ bool pith_device_pad(struct lowering *l, const struct step *s)
     struct pad_args p = {.x = pith_device_data(l, x),
                          .y = pith_device_data(l, y),
                          .n = pith_device_count(y),
-                         .bytes = pith_type_bytes(x->type),
+                         .bytes = pith_device_each(l, x),
                          .rank = x->shape.rank,
                          .mode = (uint32_t)attr[ATTR_PAD_MODE],
-                         .value = (uint32_t)attr[ATTR_PAD_VALUE]};
+                         .value = pad_bits(l, x, (uint32_t)attr[ATTR_PAD_VALUE])};
     for (uint32_t i = 0; i < p.rank; i++) {
         p.x_dim[i] = x->shape.dim[i];
         p.y_dim[i] = y->shape.dim[i];
@@ -184,7 +189,7 @@ bool pith_device_gather(struct lowering *l, const struct step *s)
                             .index = pith_device_data(l, index),
                             .y = pith_device_data(l, s->args.out[0]),
                             .n = pith_device_count(s->args.out[0]),
-                            .bytes = pith_type_bytes(x->type),
+                            .bytes = pith_device_each(l, x),
                             .wide_index = index->type == PITH_I64,
                             .dim = x->shape.dim[axis],
                             .inner = (uint32_t)shape_product(&x->shape, axis + 1, x->shape.rank),

@@ -32,9 +32,8 @@ static void leave(const struct pith_cuda *cuda)
 /* Of a value in the arena; constants count when they are lowered. */
 static uint64_t arena_bytes(const struct pith_cuda_plan *p, const struct tview *t)
 {
-    uintptr_t at = t ? (uintptr_t)t->data - (uintptr_t)p->plan->arena : 0;
-    return t && t->data && at < p->plan->arena_bytes
-               ? shape_elems(&t->shape) * pith_type_bytes(t->type)
+    return t && t->data && !pith_device_is_constant(&p->lowering, t)
+               ? shape_elems(&t->shape) * pith_device_each(&p->lowering, t)
                : 0;
 }
 
@@ -48,6 +47,8 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
     d->first = l->n_actions;
     d->on_cpu = false;
     l->step_bytes = 0;
+    l->n_seen = 0;
+    l->seen_bytes = 0;
     if (l->joined) { /* by the step before */
         l->joined--;
         d->n = 0;
@@ -55,6 +56,8 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
         return;
     }
     l->behind = pith_device_behind(p->plan, i);
+    if (l->values && i == 0)
+        pith_device_convert_ends(l, false);
     if (s->args.info->flags & OP_CONTROL) {
         pith_device_lower_control(l, s);
     } else if (!pith_device_step(l, s)) {
@@ -62,6 +65,9 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
         l->joined = 0;
         l->n_actions = d->first;
     }
+    l->n_seen = 0;
+    if (l->values && i + 1 == p->plan->n_steps)
+        pith_device_convert_ends(l, true);
     d->n = l->n_actions - d->first;
     d->bytes = l->step_bytes;
     for (uint32_t k = 0; k < s->args.n_in; k++)
@@ -82,17 +88,19 @@ static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *e
     return p->lowering.no_memory ? no_memory(err) : PITH_OK;
 }
 
-/* A step on the CPU reads values in the host's arena, where none is moved. */
+/* A step on the CPU reads values in the host's arena, where none is moved or of 16 bits. */
 static enum pith_status count(struct pith_cuda_plan *p, struct pith_error *err)
 {
     struct lowering *l = &p->lowering;
     bool on_cpu = false;
-    enum pith_status st = pith_device_find_places(l) ? lower_all(p, err) : no_memory(err);
+    const bool found = pith_device_find_places(l) && pith_device_find_values(l);
+    enum pith_status st = found ? lower_all(p, err) : no_memory(err);
     for (uint32_t i = 0; i < p->plan->n_steps && !st; i++)
         on_cpu = on_cpu || p->step[i].on_cpu;
     if (!on_cpu || st)
         return st;
     pith_device_places_free(&l->places);
+    l->values = VALUE_F32;
     return lower_all(p, err);
 }
 
@@ -215,6 +223,17 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
 
 /* ---- from plan to device -------------------------------------------------------------------- */
 
+/* Kernels that are timed read what nothing has been copied to yet. */
+static enum pith_status clear(struct pith_cuda_plan *p, uint64_t arena, struct pith_error *err)
+{
+    const struct pith_cuda *c = p->cuda;
+    const uint64_t constants = p->lowering.constant_bytes;
+    int result = c->blas && arena ? c->cuMemsetD32Async(p->arena, 0, arena / 4, p->stream) : 0;
+    if (!result && c->blas && constants)
+        result = c->cuMemsetD32Async(p->constants, 0, constants / 4, p->stream);
+    return pith_driver_status(c, result, "cannot clear memory", err);
+}
+
 /* The first pass of lowering counts what the second needs addresses for. The size of the arena is
  * rounded up so that the work behind it is as aligned as what cuMemAlloc returns, which is to 256
  * bytes or more. The stream does not wait for the legacy default stream, on which the program may
@@ -225,21 +244,26 @@ static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
     enum pith_status st = count(p, err);
     const uint64_t arena = (p->plan->arena_bytes + 255) & ~UINT64_C(255);
     const uint64_t areas = l->places.area_bytes[0] + l->places.area_bytes[1];
+    const uint64_t halves = l->values ? (arena / 2 + 255) & ~UINT64_C(255) : 0;
     if (!st)
         st = pith_driver_status(p->cuda,
                                 p->cuda->cuStreamCreate(&p->stream, DRIVER_STREAM_NON_BLOCKING),
                                 "cannot make a stream", err);
     if (!st)
-        st = take(p, arena + areas + l->work_bytes, &p->arena, err);
+        st = take(p, arena + areas + halves + l->work_bytes, &p->arena, err);
     if (!st)
         st = take(p, l->constant_bytes, &p->constants, err);
     if (st)
         return st;
     l->arena = p->arena;
     l->areas = p->arena + arena;
-    l->work = l->areas + areas;
+    l->halves = l->areas + areas;
+    l->work = l->halves + halves;
     l->constants = p->constants;
-    st = lower_all(p, err);
+    l->stream = p->stream;
+    st = clear(p, arena + areas + halves + l->work_bytes, err);
+    if (!st)
+        st = lower_all(p, err);
     if (!st)
         st = find_ends(p, err);
     if (!st)
@@ -462,11 +486,12 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
         return (struct pith_cuda_facts){0};
     struct pith_cuda_facts f = {.steps = p->plan->n_steps,
                                 .launches = p->graph ? p->launches : 0,
-                                .blas_products = p->lowering.n_products,
                                 .decoded_weights = p->decoded,
                                 .device_bytes = p->device_bytes};
     for (uint32_t i = 0; i < f.steps; i++)
         f.cpu_steps += p->step[i].on_cpu;
+    for (uint32_t i = 0; i < p->lowering.n_actions; i++)
+        f.blas_products += p->lowering.action[i].kind == ACTION_BLAS;
     return f;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_product.c - Gemm, MatMul and Conv of floats. Weights with codebooks stay so on the device
- * (device_compressed.c), and those of f16 or bf16 (device_half.c); others are dense f32. */
+ * (device_compressed.c), and those of f16 or bf16 (device_half.c); others are dense f32. Values of
+ * 16 bits are taken by tensor cores, kernels for few rows and convolutions of few terms. */
 #include "device_product.h"
 #include "op_interface/op_attr.h"
 
@@ -29,9 +30,6 @@ bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
 #define MOST_PARTS 16u   /* they are read one behind the other */
 #define LEAST_SLICES 2u
 #define LAUNCH_SLICES 6u /* what a launch takes the time of */
-
-/* A product that cuBLASLt refuses has the room that was counted for cuBLASLt. */
-_Static_assert(MANY_BLOCKS *GEMM_TILE *GEMM_TILE * sizeof(float) <= BLAS_WORK, "room for sums");
 
 /* Slices of a part; all of them: sums are not shared. A block waits some 0.4 us for a slice, alone
  * on its multiprocessor or beside another. One launch more takes 2.5 us: 1 us as a node of a
@@ -115,7 +113,7 @@ void pith_device_product(struct lowering *l, const struct gemm_args *g)
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i)
 {
     return args->weight && i == 1 ? pith_device_weight(l, args->weight, FORM_F32)
-                                  : pith_device_data(l, args->in[i]);
+                                  : pith_device_as(l, args->in[i], VALUE_F32);
 }
 
 /* What is the same of both: operands, the epilogue. y = act(alpha a b + beta c + residual): the
@@ -129,28 +127,53 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
                           .act = args->fuse.act,
                           .act_a = args->fuse.a,
                           .act_b = args->fuse.b};
+    g.a_type = pith_device_type(l, args->in[0]);
+    g.y_type = pith_device_type(l, args->out[0]);
     if (args->n_in > 2 && args->in[2])
-        g.c = pith_device_data(l, args->in[2]);
-    if (args->fuse.residual)
+        g.c = pith_device_as(l, args->in[2], VALUE_F32);
+    if (args->fuse.residual) {
         g.residual = pith_device_data(l, args->fuse.residual);
+        g.residual_type = pith_device_type(l, args->fuse.residual);
+    }
     return g;
+}
+
+bool pith_device_is_compressed(const struct step *s)
+{
+    const bool product = pith_device_is_op(s, PITH_OP_GEMM) || pith_device_is_op(s, PITH_OP_MATMUL);
+    const struct shape *y = &s->args.out[0]->shape;
+    return product && s->args.weight && s->args.weight->grid == GRID_CODEBOOK &&
+           shape_product(y, 0, y->rank - 1) <= CODES_MMA_ROWS;
 }
 
 /* Warps need no tiles, but are bounded by the same limits of the grid: m along y, batches
  * along z. */
-static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
+static bool launch_product(struct lowering *l, struct gemm_args *g, const struct step *s,
+                           lower_fn *lower)
 {
+    const struct op_args *args = &s->args;
+    const bool halves = g->a_type || g->y_type || g->residual_type;
+    const uint32_t first = l->n_actions;
     uint32_t grid[3];
-    if (pith_device_compressed(l, g, args->weight, 0, l->half) ||
-        pith_device_mma(l, g, args->weight) || pith_device_half(l, g, args->weight, 0))
+    if ((!halves && pith_device_compressed(l, g, args->weight, 0, l->half)) ||
+        (!(halves && pith_device_is_compressed(s)) && pith_device_mma(l, g, args)) ||
+        (!halves && pith_device_half(l, g, args->weight, 0)))
         return true;
+    if (halves) {
+        if (!pith_device_in(l, s, lower, VALUE_F32))
+            return false;
+        if (!args->weight && g->a_type && g->a_type == pith_device_type(l, args->in[1])) {
+            g->b = pith_device_data(l, args->in[1]);
+            pith_device_or_blas(l, first, l->n_actions, g, g->a_type, !g->c);
+        }
+        return true;
+    }
     g->b = pith_device_weight_or_data(l, args, 1);
-    bool fits = pith_device_tiles(g, grid);
-    if (fits && pith_device_blas(l, g))
-        return true;
-    if (fits)
-        pith_device_product(l, g);
-    return fits;
+    if (!pith_device_tiles(g, grid))
+        return false;
+    pith_device_product(l, g);
+    pith_device_or_blas(l, first, l->n_actions, g, VALUE_F32, true);
+    return true;
 }
 
 /* c is broadcast from one side as ONNX has it: a scalar, a row [n], a column [m, 1] or a matrix. An
@@ -176,7 +199,7 @@ bool pith_device_gemm(struct lowering *l, const struct step *s)
         g.c_col = columns > 1;
         g.c_row = c->rank > 1 && c->dim[0] > 1 ? columns : 0;
     }
-    return launch_product(l, &g, args);
+    return launch_product(l, &g, s, pith_device_gemm);
 }
 
 /* Dim i of n batch axes of s, right-aligned. */
@@ -228,7 +251,7 @@ bool pith_device_matmul(struct lowering *l, const struct step *s)
     if (pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
         return false;
     pith_device_batches(&g, a, b, true);
-    return launch_product(l, &g, args);
+    return launch_product(l, &g, s, pith_device_matmul);
 }
 
 static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end)
@@ -298,7 +321,9 @@ static void set_place(struct lowering *l, struct conv_args *c, const struct step
     const struct device_place *place = pith_device_place(l, s->args.out[0]);
     const struct tview *y = place ? place->whole : s->args.out[0];
     const uint32_t pixels = (uint32_t)(c->oh * c->ow);
-    c->y = (float *)pith_device_data(l, y) + (place ? place->channel : 0) * pixels;
+    c->y_type = pith_device_type(l, y);
+    c->y = (void *)((char *)pith_device_data(l, y) +
+                    (place ? place->channel : 0) * pixels * pith_device_each(l, y));
     c->y_image = y->shape.dim[1] * pixels;
 }
 
@@ -317,18 +342,30 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
     c.act_a = args->fuse.a;
     c.act_b = args->fuse.b;
     if (args->n_in > 2 && args->in[2])
-        c.bias = pith_device_data(l, args->in[2]);
-    if (args->fuse.residual)
+        c.bias = pith_device_as(l, args->in[2], VALUE_F32);
+    c.x_type = pith_device_type(l, args->in[0]);
+    if (args->fuse.residual) {
         c.residual = pith_device_data(l, args->fuse.residual);
+        c.residual_type = pith_device_type(l, args->fuse.residual);
+    }
+    const bool halves = c.x_type || c.y_type || c.residual_type;
     bool tiles = pith_device_conv_tiles(&c, args->in[0]->shape.dim[0], grid);
     if (tiles && (pith_device_conv_mma(l, &c, args->in[0]->shape.dim[0], args->weight) ||
-                  pith_device_conv_compressed(l, &c, grid, args->weight) ||
-                  pith_device_conv_half(l, &c, grid, args->weight)))
+                  (!halves && (pith_device_conv_compressed(l, &c, grid, args->weight) ||
+                               pith_device_conv_half(l, &c, grid, args->weight)))))
         return true;
+    if (tiles && halves) /* what lies in a Concat's output cannot be converted from elsewhere */
+        return !pith_device_place(l, args->out[0]) &&
+               pith_device_in(l, s, pith_device_conv, VALUE_F32);
     c.w = pith_device_weight_or_data(l, args, 1);
-    if (tiles)
-        launch_conv_tiles(l, &c, grid);
-    else
+    if (!tiles) {
         launch_conv_direct(l, &c);
+        return true;
+    }
+    const uint32_t first = l->n_actions;
+    const struct conv_weight w = {c.w, c.channels, VALUE_F32, args->in[0]->shape.dim[0]};
+    launch_conv_tiles(l, &c, grid);
+    if (!args->weight || args->weight->grid == GRID_PLAIN)
+        pith_device_conv_or_blas(l, first, &c, &w);
     return true;
 }

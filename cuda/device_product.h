@@ -50,8 +50,9 @@ bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struc
 bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
                            const struct weight *w);
 /* By tensor cores where the lowering allows it, and few rows of a by warps, of any weight [n, k],
- * or (b_row not 1) [k, n]. false: not allowed, or no weight for that. */
-bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w);
+ * or (b_row not 1) [k, n]. args: the step's, with a, the weight and c. false: not allowed, or no
+ * weight for that. */
+bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct op_args *args);
 bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
                           const struct weight *w);
 /* Of bytes, as they are described but for the weight, which is the step's; joined steps are in c
@@ -61,6 +62,24 @@ bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
                              const struct op_args *args);
 bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
                              const struct op_args *args);
+/* The product by cuBLASLt, whose shape and tail it has (blas.h); false: it cannot be had. factors:
+ * type of a and b (device_blas.c). */
+bool pith_device_blas(struct lowering *l, const struct gemm_args *g, uint32_t factors);
+bool pith_device_has_blas(struct lowering *l);
+/* Actions from `first` on do the product, and those from `second` on, if any, precede cuBLASLt's
+ * way to do it, which is kept instead where it takes less time. g is as cuBLASLt is to have it.
+ * has_tail: c is of y's type. */
+void pith_device_or_blas(struct lowering *l, uint32_t first, uint32_t second,
+                         const struct gemm_args *g, uint32_t factors, bool has_tail);
+/* The same of a convolution, with nothing in front. w: rows [outputs, row] of a type. */
+struct conv_weight {
+    const void *at;
+    uint32_t row, type, images;
+};
+void pith_device_conv_or_blas(struct lowering *l, uint32_t first, const struct conv_args *c,
+                              const struct conv_weight *w);
+/* Whether the step is a product of up to CODES_MMA_ROWS rows by a weight with codebooks. */
+bool pith_device_is_compressed(const struct step *s);
 /* Input i, or, where it is the weight of the step, its floats. */
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i);
 

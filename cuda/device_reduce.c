@@ -35,6 +35,8 @@ bool pith_device_softmax(struct lowering *l, const struct step *s)
     uint32_t axis = (uint32_t)s->args.attr[ATTR_SOFTMAX_AXIS];
     uint32_t end = s->args.attr[ATTR_SOFTMAX_FLAT] ? x->rank : axis + 1;
     struct softmax_args a = {.x = pith_device_data(l, s->args.in[0]),
+                             .x_type = pith_device_type(l, s->args.in[0]),
+                             .y_type = pith_device_type(l, s->args.out[0]),
                              .y = pith_device_data(l, s->args.out[0]),
                              .is_log = s->args.info->op == PITH_OP_LOG_SOFTMAX};
     if (pith_device_count(s->args.in[0]) == 0)
@@ -70,6 +72,8 @@ static bool launch_reduce(struct lowering *l, const struct step *s, uint32_t axe
 {
     struct axis_walk kept, reduced;
     struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
+                            .x_type = pith_device_type(l, s->args.in[0]),
+                            .y_type = pith_device_type(l, s->args.out[0]),
                             .y = pith_device_data(l, s->args.out[0]),
                             .outputs = pith_device_count(s->args.out[0]),
                             .kind = kind};
@@ -116,6 +120,8 @@ bool pith_device_global_pool(struct lowering *l, const struct step *s)
     bool is_max = s->args.info->op == PITH_OP_GLOBAL_MAX_POOL;
     size_t elems = shape_product(x, 2, x->rank);
     struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
+                            .x_type = pith_device_type(l, s->args.in[0]),
+                            .y_type = pith_device_type(l, s->args.out[0]),
                             .y = pith_device_data(l, s->args.out[0]),
                             .kind = is_max ? REDUCE_DEVICE_FLAT_MAX : REDUCE_DEVICE_FLAT_MEAN,
                             .outputs = pith_device_count(s->args.out[0]),
@@ -137,7 +143,7 @@ bool pith_device_global_pool(struct lowering *l, const struct step *s)
 
 static void *optional(struct lowering *l, const struct op_args *args, uint32_t i)
 {
-    return i < args->n_in && args->in[i] ? pith_device_data(l, args->in[i]) : NULL;
+    return i < args->n_in && args->in[i] ? pith_device_as(l, args->in[i], VALUE_F32) : NULL;
 }
 
 /* All axes from `axis` on are one row, with a scale and a bias for each of its elements. */
@@ -146,7 +152,9 @@ bool pith_device_layer_norm(struct lowering *l, const struct step *s)
     const struct shape *x = &s->args.in[0]->shape;
     uint32_t axis = (uint32_t)s->args.attr[ATTR_LAYER_NORM_AXIS];
     struct norm_args a = {.x = pith_device_data(l, s->args.in[0]),
-                          .scale = pith_device_data(l, s->args.in[1]),
+                          .x_type = pith_device_type(l, s->args.in[0]),
+                          .y_type = pith_device_type(l, s->args.out[0]),
+                          .scale = pith_device_as(l, s->args.in[1], VALUE_F32),
                           .bias = optional(l, &s->args, 2),
                           .y = pith_device_data(l, s->args.out[0]),
                           .run = 1,
@@ -169,8 +177,10 @@ bool pith_device_group_norm(struct lowering *l, const struct step *s)
     const struct shape *x = &s->args.in[0]->shape;
     uint32_t groups = (uint32_t)s->args.attr[ATTR_GROUP_NORM_GROUPS];
     struct norm_args a = {.x = pith_device_data(l, s->args.in[0]),
-                          .scale = pith_device_data(l, s->args.in[1]),
-                          .bias = pith_device_data(l, s->args.in[2]),
+                          .x_type = pith_device_type(l, s->args.in[0]),
+                          .y_type = pith_device_type(l, s->args.out[0]),
+                          .scale = pith_device_as(l, s->args.in[1], VALUE_F32),
+                          .bias = pith_device_as(l, s->args.in[2], VALUE_F32),
                           .y = pith_device_data(l, s->args.out[0]),
                           .groups = groups ? groups : x->dim[1],
                           .epsilon = attr_f32(s->args.attr, ATTR_GROUP_NORM_EPSILON)};

@@ -73,18 +73,18 @@ static void wait(struct walk *w)
 
 /* A kernel has one parameter, its struct of launch.h, which the driver copies before the call
  * returns. Fills count words of 32 bits: what is filled is f32. */
-static int act(const struct pith_cuda_plan *p, const struct action *a)
+int pith_device_act(const struct lowering *l, const struct action *a, device_stream stream)
 {
-    const struct pith_cuda *c = p->cuda;
+    const struct pith_cuda *c = l->cuda;
     switch (a->kind) {
     case ACTION_LAUNCH:
-        return pith_driver_launch(c, a->kernel, a->grid, p->lowering.args + a->arg, p->stream);
+        return pith_driver_launch(c, a->kernel, a->grid, l->args + a->arg, stream);
     case ACTION_BLAS:
-        return pith_blas_run(p->lowering.product[a->arg], p->stream);
+        return pith_blas_run(l->product[a->arg], stream);
     case ACTION_COPY:
-        return c->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, p->stream);
+        return c->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, stream);
     default:
-        return c->cuMemsetD32Async(a->to, a->value, a->bytes / sizeof a->value, p->stream);
+        return c->cuMemsetD32Async(a->to, a->value, a->bytes / sizeof a->value, stream);
     }
 }
 
@@ -135,7 +135,8 @@ static uint32_t run_step(struct walk *w, uint32_t at)
         return at + 1;
     }
     for (uint32_t i = d->first; i < d->first + d->n && !w->st; i++) {
-        note(w, act(w->p, &w->p->lowering.action[i]), "cannot run a step");
+        note(w, pith_device_act(&w->p->lowering, &w->p->lowering.action[i], w->p->stream),
+             "cannot run a step");
         w->p->launches++;
     }
     return at + 1;

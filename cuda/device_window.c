@@ -41,6 +41,8 @@ static void launch_plane_mean(struct lowering *l, const struct pool_args *p)
 {
     struct reduce_args a = {.x = p->x,
                             .y = p->y,
+                            .x_type = p->x_type,
+                            .y_type = p->y_type,
                             .kind = REDUCE_DEVICE_FLAT_MEAN,
                             .outputs = p->n,
                             .inner = 1,
@@ -77,6 +79,8 @@ bool pith_device_pool(struct lowering *l, const struct step *s)
     uint32_t n = x->rank - 2;
     struct pool_args a = {.x = pith_device_data(l, s->args.in[0]),
                           .y = pith_device_data(l, s->args.out[0]),
+                          .x_type = pith_device_type(l, s->args.in[0]),
+                          .y_type = pith_device_type(l, s->args.out[0]),
                           .n = pith_device_count(s->args.out[0]),
                           .is_mean = s->args.info->op == PITH_OP_AVERAGE_POOL,
                           .include_pad = (uint32_t)s->args.attr[ATTR_POOL_INCLUDE_PAD]};

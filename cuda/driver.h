@@ -67,6 +67,13 @@ typedef void *device_stream;
 /* CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED and CU_EVENT_RECORD_EXTERNAL of cuda.h. */
 enum { DRIVER_STREAM_NON_BLOCKING = 1, DRIVER_CAPTURE_RELAXED = 2, DRIVER_RECORD_EXTERNAL = 1 };
 
+/* A shape of products of floats, and whether cuBLASLt took less time for it (device_blas.c). */
+#define TIMED_PRODUCTS 64u
+struct timed_product {
+    uint32_t shape[8];
+    bool by_blas;
+};
+
 #define DRIVER_MEMBER(name, parameters) int(*name) parameters;
 /* An open device. The driver's functions are its members, as nothing here is global. */
 struct pith_cuda {
@@ -84,9 +91,11 @@ struct pith_cuda {
     bool blas_allowed, blas_tried;
     char blas_name[256], blas_note[128];
     struct pith_blas *blas; /* owns */
-    uint64_t decode_least;  /* weights of so many elements are decoded on the device */
-    uint32_t processors;    /* multiprocessors */
-    uint32_t shared_most;   /* bytes of shared memory that a block may have */
+    struct timed_product timed[TIMED_PRODUCTS];
+    uint32_t n_timed;
+    uint64_t decode_least; /* weights of so many elements are decoded on the device */
+    uint32_t processors;   /* multiprocessors */
+    uint32_t shared_most;  /* bytes of shared memory that a block may have */
 };
 
 /* The status of a result of the driver, with one line of text: `what` failed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pack.c - weights as kernels read them, made here, on the CPU, once a plan. */
 #include <stdlib.h>
+#include "cuda/kernels/half_bits.h"
 #include "device_plan.h"
 #include "pack_forms.h"
 #include "pack_relative.h"
@@ -24,8 +25,19 @@ static enum pith_status expand(const struct constant *c, uint8_t *to)
     return st;
 }
 
+static void round_values(const struct constant *c, uint16_t *to)
+{
+    const float *from = c->key;
+    for (uint64_t i = 0; i < c->bytes / 2; i++)
+        to[i] = (uint16_t)(c->form == FORM_VALUES ? f16_of_f32(from[i]) : bf16_of_f32(from[i]));
+}
+
 enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
 {
+    if (c->form == FORM_VALUES || c->form == FORM_VALUES_BF16) {
+        round_values(c, (uint16_t *)(void *)to);
+        return PITH_OK;
+    }
     if (!c->is_weight) {
         memcpy(to, c->key, c->bytes);
         return PITH_OK;

@@ -49,27 +49,31 @@ void pith_cuda_close(struct pith_cuda *cuda); /* accepts NULL */
 /* As the driver calls the device; valid until it is closed. */
 const char *pith_cuda_name(const struct pith_cuda *cuda);
 
-/* Lets plans that are made from now on do their large dense products by cuBLASLt: `library`, or ""
- * for libcublasLt.so.13 or .12, which is looked for when the first product needs it. Where it is
- * missing or refuses, kernels of this library do the product as before, and pith_cuda_blas_note
- * says why
+/* Lets plans that are made from now on do large dense products and 1 x 1 convolutions by cuBLASLt,
+ * where that takes less time (both ways are timed): `library`, or "" for libcublasLt.so.13 or .12,
+ * which is looked for when the first product needs it. Where it is missing or refuses, kernels of
+ * this library do the product as before, and pith_cuda_blas_note says why
  * ("": nothing went wrong, or it was not needed yet). */
 void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library);
 const char *pith_cuda_blas_note(const struct pith_cuda *cuda);
 
-/* What products of floats multiply, in plans that are made from now on.
+/* What products of floats multiply, and what values between layers are, in plans that are made from
+ * now on.
  *
  * PITH_CUDA_F32 (the default): weights and activations as they are, whatever the file stores.
  * PITH_CUDA_F16: tensor cores multiply 16-bit floats, and sums are f32. Weights are bf16 where the
- * file stores them so, and else f16; activations are rounded to the same as a product reads them,
- * and stay f32 between layers. This is for Gemm, Conv and MatMul by a weight; depthwise
- * convolutions, recurrent layers, attention, and products of few rows by weights with codebooks are
- * as before. With K terms, off is at most
+ * file stores them so, and else f16; activations are rounded to the same. This is for Gemm, Conv
+ * and MatMul by a weight; depthwise convolutions, recurrent layers, attention, and products of few
+ * rows by weights with codebooks are computed in f32. With K terms, off is at most
  *
  *     (2 K 2^-24 + 2^-11) sum |w x| + 2^-25 sum |w|     weights stored as f16
  *     (2 K 2^-24 + 2^-10) sum |w x| + 2^-25 sum (|w| + |x| + 2^-25)     of f32, or with codebooks
  *     (2 K 2^-24 + 2^-8) sum |w x|                      stored as bf16
  *
+ * Values between layers are rounded to f16, or to bf16 where all weights are stored so: by 2^-11 or
+ * 2^-8 of them at most, twice that with a long activation (sigmoid, tanh, GELU, Swish) fused into a
+ * product. Inputs and outputs of the network stay f32, and all values of networks with loops,
+ * branches, integer products, steps on the CPU or weights of both types.
  * In f16 what is 65520 or more becomes infinite. */
 enum pith_cuda_precision { PITH_CUDA_F32 = 0, PITH_CUDA_F16 = 1 };
 void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision);

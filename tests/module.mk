@@ -64,7 +64,7 @@ $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) cuda/d
 FAKE_BLAS := $(O)/tests/cuda/fake_blas/libcublasLt.so.13
 $(FAKE_BLAS): tests/cuda/fake_blas.c tests/cuda/fake_blas.h $(FAKE_CUDA)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -lm -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $(INCLUDES) $< $(FAKE_CUDA) -lm -o $@
 
 # libcusparse.so.12 on it, which benches alone ask for.
 FAKE_SPARSE := $(O)/tests/cuda/fake_blas/libcusparse.so.12

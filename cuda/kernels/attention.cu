@@ -18,22 +18,23 @@ struct attention_sums {
 };
 
 /* A block's queries, scaled before they are multiplied as on the CPU; and 32 keys. */
-DEVICE void load_queries(struct attention_tile *t, const struct attention_args *arg, const float *q)
+DEVICE void load_queries(struct attention_tile *t, const struct attention_args *arg, const void *q)
 {
     const uint32_t m0 = BLOCK_X * QUERIES;
     for (uint32_t i = THREAD; i < QUERIES * arg->d; i += LAUNCH_THREADS) {
         const uint32_t row = i / arg->d, d = i % arg->d;
-        t->q[row][d] =
-            m0 + row < arg->m ? q[(size_t)(m0 + row) * arg->q_step[2] + d] * arg->scale : 0.0f;
+        const size_t at = (size_t)(m0 + row) * arg->q_step[2] + d;
+        t->q[row][d] = m0 + row < arg->m ? value_at(q, at, arg->q_type) * arg->scale : 0.0f;
     }
 }
 
-DEVICE void load_keys(struct attention_tile *t, const struct attention_args *arg, const float *k,
+DEVICE void load_keys(struct attention_tile *t, const struct attention_args *arg, const void *k,
                       uint32_t n0)
 {
     for (uint32_t i = THREAD; i < KEYS * arg->d; i += LAUNCH_THREADS) {
         const uint32_t row = i / arg->d, d = i % arg->d;
-        t->k[row][d] = n0 + row < arg->n ? k[(size_t)(n0 + row) * arg->k_step[2] + d] : 0.0f;
+        const size_t at = (size_t)(n0 + row) * arg->k_step[2] + d;
+        t->k[row][d] = n0 + row < arg->n ? value_at(k, at, arg->k_type) : 0.0f;
     }
 }
 
@@ -79,15 +80,21 @@ DEVICE void add_scores(struct attention_sums *s, float score, float *p)
 }
 
 DEVICE void add_values(struct attention_sums *s, const struct attention_args *arg, const float *p,
-                       const float *v, uint32_t n0)
+                       const void *v, uint32_t n0)
 {
     const uint32_t here = arg->n - n0 < KEYS ? arg->n - n0 : KEYS, lane = THREAD % 32u;
     for (uint32_t j = 0; j < here; j++) {
-        const float *row = v + (size_t)(n0 + j) * arg->v_step[2];
+        const size_t at = (size_t)(n0 + j) * arg->v_step[2] + lane;
         for (uint32_t i = 0; i < PARTS; i++)
             if (lane + 32u * i < arg->e)
-                s->y[i] = fmaf(p[j], row[lane + 32u * i], s->y[i]);
+                s->y[i] = fmaf(p[j], value_at(v, at + 32u * i, arg->v_type), s->y[i]);
     }
+}
+
+/* The part of a tensor that has the block's batch and one head. */
+DEVICE const void *head_of(const void *x, uint32_t type, const uint32_t step[3], uint32_t head)
+{
+    return values_from(x, (size_t)BLOCK_Z * step[0] + (size_t)head * step[1], type);
 }
 
 KERNEL(attention, attention_args)
@@ -95,12 +102,12 @@ KERNEL(attention, attention_args)
     SHARED struct attention_tile t;
     const uint32_t warp = THREAD / 32u, lane = THREAD % 32u, m = BLOCK_X * QUERIES + warp;
     const uint32_t shared = BLOCK_Y / arg->shared;
-    const float *k = arg->k + (size_t)BLOCK_Z * arg->k_step[0] + (size_t)shared * arg->k_step[1];
-    const float *v = arg->v + (size_t)BLOCK_Z * arg->v_step[0] + (size_t)shared * arg->v_step[1];
-    float *y = arg->y + (size_t)BLOCK_Z * arg->y_step[0] + (size_t)BLOCK_Y * arg->y_step[1];
+    const void *k = head_of(arg->k, arg->k_type, arg->k_step, shared);
+    const void *v = head_of(arg->v, arg->v_type, arg->v_step, shared);
+    const size_t y = (size_t)BLOCK_Z * arg->y_step[0] + (size_t)BLOCK_Y * arg->y_step[1] +
+                     (size_t)m * arg->y_step[2] + lane;
     struct attention_sums s = {f32_from_bits(0xff800000u), 0.0f, {0.0f}};
-    load_queries(&t, arg,
-                 arg->q + (size_t)BLOCK_Z * arg->q_step[0] + (size_t)BLOCK_Y * arg->q_step[1]);
+    load_queries(&t, arg, head_of(arg->q, arg->q_type, arg->q_step, BLOCK_Y));
     for (uint32_t n0 = 0; n0 < arg->n; n0 += KEYS) {
         load_keys(&t, arg, k, n0);
         barrier();
@@ -113,6 +120,6 @@ KERNEL(attention, attention_args)
         s.sum += shuffle_xor_f32(s.sum, half);
     for (uint32_t i = 0; i < PARTS; i++)
         if (m < arg->m && lane + 32u * i < arg->e)
-            y[(size_t)m * arg->y_step[2] + lane + 32u * i] =
-                s.sum == 0.0f ? 0.0f : s.y[i] / s.sum; /* 0: all scores are minus infinity */
+            put_value(arg->y, y + 32u * i, arg->y_type,
+                      s.sum == 0.0f ? 0.0f : s.y[i] / s.sum); /* 0: all are minus infinity */
 }

@@ -14,6 +14,42 @@ enum { U_RECIPROCAL = MAP_UNARY + 9, U_ERF = MAP_UNARY + 10 };
 enum { U_GELU = MAP_UNARY + 16, U_GELU_TANH = MAP_UNARY + 17, U_SOFTSIGN = MAP_UNARY + 20 };
 enum { U_THRESHOLDED = MAP_UNARY + 21 };
 
+/* f32 of 16 bits. Times 2^112 an exponent of f16 is one of f32, and what was subnormal no more is. */
+DEVICE float half_value(uint32_t bits, uint32_t is_bf16)
+{
+    if (is_bf16)
+        return f32_from_bits(bits << 16);
+    const uint32_t size = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
+    const uint32_t value = size >= 0x0f800000u ? size | 0x7f800000u /* infinite or NaN */
+                                               : f32_bits(f32_from_bits(size) * 0x1p112f);
+    return f32_from_bits(value | sign);
+}
+
+/* Element i of values of a type (enum value_type), and a place of one. */
+DEVICE float value_at(const void *x, size_t i, uint32_t type)
+{
+    return type == VALUE_F32 ? ((const float *)x)[i]
+                             : half_value(((const uint16_t *)x)[i], type == VALUE_BF16);
+}
+
+DEVICE uint32_t pair_of(float low, float high, uint32_t is_bf16)
+{
+    return is_bf16 ? pair_bf16(low, high) : pair_f16(low, high);
+}
+
+DEVICE void put_value(void *y, size_t i, uint32_t type, float v)
+{
+    if (type == VALUE_F32)
+        ((float *)y)[i] = v;
+    else
+        ((uint16_t *)y)[i] = (uint16_t)pair_of(v, 0.0f, type == VALUE_BF16);
+}
+
+DEVICE const void *values_from(const void *x, size_t i, uint32_t type)
+{
+    return (const char *)x + (type == VALUE_F32 ? 4u : 2u) * i;
+}
+
 static inline float clip_f32(float low, float high, float x)
 {
     x = x < low ? low : x;
@@ -97,6 +133,12 @@ DEVICE float activated_short(uint32_t kind, float a, float b, float x)
     default:
         return x;
     }
+}
+
+/* A long one, of what the thread left there. */
+DEVICE void activate_at(void *y, size_t at, uint32_t type, uint32_t kind, float a, float b)
+{
+    put_value(y, at, type, activated(kind, a, b, value_at(y, at, type)));
 }
 
 #define LONG_CASE(kind, value) case kind:

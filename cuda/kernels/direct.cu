@@ -34,8 +34,8 @@ DEVICE bool lies_below(int32_t at, int32_t end)
 }
 
 /* Any window, of one channel. */
-DEVICE void add_window(const struct conv_args *arg, const float *x, const float *w, int32_t ih,
-                       int32_t iw, uint32_t each, float sum[EACH_DIRECT])
+DEVICE void add_window(const struct conv_args *arg, const void *x, uint32_t type, const float *w,
+                       int32_t ih, int32_t iw, uint32_t each, float sum[EACH_DIRECT])
 {
     for (int32_t kh = 0; kh < arg->kh; kh++)
         for (int32_t kw = 0; kw < arg->kw; kw++, w++) {
@@ -44,16 +44,17 @@ DEVICE void add_window(const struct conv_args *arg, const float *x, const float 
             for (uint32_t j = 0; j < each; j++) {
                 const int32_t row = ih + (int32_t)j * arg->stride_h + kh * arg->dil_h;
                 const bool inside = lies_below(row, arg->h) && lies_below(column, arg->width);
-                sum[j] = fmaf(*w, inside ? x[row * arg->width + column] : 0.0f, sum[j]);
+                const uint32_t at = (uint32_t)(row * arg->width + column);
+                sum[j] = fmaf(*w, inside ? value_at(x, at, type) : 0.0f, sum[j]);
             }
         }
 }
 
 /* Windows of 3 x 3 that are not dilated, `stride` rows apart: each row of x is read once, and all of
  * it is on its way before the first is used. */
-DEVICE void add_window_of_three(const struct conv_args *arg, const float *x, const float *w,
-                                int32_t ih, int32_t iw, uint32_t each, uint32_t stride,
-                                float sum[EACH_DIRECT])
+DEVICE void add_window_of_three(const struct conv_args *arg, const void *x, uint32_t type,
+                                const float *w, int32_t ih, int32_t iw, uint32_t each,
+                                uint32_t stride, float sum[EACH_DIRECT])
 {
     float v[EACH_DIRECT + 2][3], factor[9];
     const uint32_t rows = (each - 1) * stride + 3;
@@ -64,7 +65,8 @@ DEVICE void add_window_of_three(const struct conv_args *arg, const float *x, con
         UNROLLED
         for (uint32_t k = 0; k < 3; k++) {
             const int32_t column = iw + (int32_t)k;
-            v[r][k] = inside && lies_below(column, arg->width) ? x[row * arg->width + column] : 0.0f;
+            const uint32_t at = (uint32_t)(row * arg->width + column);
+            v[r][k] = inside && lies_below(column, arg->width) ? value_at(x, at, type) : 0.0f;
         }
     }
     UNROLLED
@@ -77,21 +79,23 @@ DEVICE void add_window_of_three(const struct conv_args *arg, const float *x, con
             sum[j] = fmaf(factor[k], v[j * stride + k / 3][k % 3], sum[j]);
 }
 
-/* each: a constant where this is called, as below; `stride` the one that goes with it. */
-DEVICE void direct_sums(const struct conv_args *arg, const struct direct_place *p, uint32_t each,
-                        uint32_t stride, float sum[EACH_DIRECT])
+/* each and whether type is VALUE_F32: constants where this is called, as below; `stride` the one
+ * that goes with each. */
+DEVICE void direct_sums(const struct conv_args *arg, const struct direct_place *p, uint32_t type,
+                        uint32_t each, uint32_t stride, float sum[EACH_DIRECT])
 {
     const uint32_t plane = (uint32_t)(arg->h * arg->width), taps = (uint32_t)(arg->kh * arg->kw);
-    const float *x = arg->x + (size_t)(p->group * arg->channels) * plane;
+    const void *x = values_from(arg->x, (size_t)(p->group * arg->channels) * plane, type);
     const float *w = arg->w + p->o * arg->channels * taps;
     const int32_t ih = p->oh * arg->stride_h - arg->pad_top;
     const int32_t iw = p->ow * arg->stride_w - arg->pad_left;
     const bool three = arg->kh == 3 && arg->kw == 3 && arg->dil_h == 1 && arg->dil_w == 1;
-    for (uint32_t c = 0; c < arg->channels; c++, x += plane, w += taps) {
+    for (uint32_t c = 0; c < arg->channels; c++, w += taps) {
         if (three && (each == 1 || arg->stride_h == (int32_t)stride))
-            add_window_of_three(arg, x, w, ih, iw, each, stride, sum);
+            add_window_of_three(arg, x, type, w, ih, iw, each, stride, sum);
         else
-            add_window(arg, x, w, ih, iw, each, sum);
+            add_window(arg, x, type, w, ih, iw, each, sum);
+        x = values_from(x, plane, type);
     }
 }
 
@@ -123,18 +127,17 @@ DEVICE void put_direct(const struct conv_args *arg, const struct direct_place *p
     for (uint32_t j = 0; j < each; j++) {
         sum[j] = arg->bias ? sum[j] + bias : sum[j];
         if (arg->residual && j < p->there)
-            sum[j] += arg->residual[at + j * row];
+            sum[j] += value_at(arg->residual, at + j * row, arg->residual_type);
     }
     activate_direct(arg->act, arg->act_a, arg->act_b, each, sum);
     UNROLLED
     for (uint32_t j = 0; j < each; j++)
         if (j < p->there)
-            arg->y[at + j * row] = sum[j];
+            put_value(arg->y, at + j * row, arg->y_type, sum[j]);
     NOT_UNROLLED
     for (uint32_t j = is_long(arg->act) ? 0 : each; j < each; j++)
         if (j < p->there)
-            arg->y[at + j * row] =
-                activated(arg->act, arg->act_a, arg->act_b, arg->y[at + j * row]);
+            activate_at(arg->y, at + j * row, arg->y_type, arg->act, arg->act_a, arg->act_b);
 }
 
 DEVICE void direct(const struct conv_args *arg, uint32_t each, uint32_t stride)
@@ -144,7 +147,10 @@ DEVICE void direct(const struct conv_args *arg, uint32_t each, uint32_t stride)
     {
         const struct direct_place p = direct_place_of(arg, i, each);
         float sum[EACH_DIRECT] = {0.0f};
-        direct_sums(arg, &p, each, stride, sum);
+        if (arg->x_type == VALUE_F32)
+            direct_sums(arg, &p, VALUE_F32, each, stride, sum);
+        else
+            direct_sums(arg, &p, arg->x_type, each, stride, sum);
         put_direct(arg, &p, each, sum);
     }
 }

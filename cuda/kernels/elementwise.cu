@@ -5,7 +5,8 @@
 KERNEL(map_f32, map_args)
 {
     FOR_EACH(i, arg->n)
-    arg->y[i] = mapped(arg->kind, arg->a, arg->b, arg->x[i]);
+    put_value(arg->y, i, arg->y_type,
+              mapped(arg->kind, arg->a, arg->b, value_at(arg->x, i, arg->x_type)));
 }
 
 DEVICE float zipped_f32(uint32_t op, float a, float b)
@@ -84,8 +85,9 @@ DEVICE void zip_element(const struct zip_args *arg, uint32_t i)
         ZIP_INTEGERS(ZIP_I32, int32_t)
         ZIP_INTEGERS(ZIP_I64, int64_t)
     default: {
-        float y = zipped_f32(arg->op, ((const float *)arg->a)[at_a], ((const float *)arg->b)[at_b]);
-        ((float *)arg->y)[i] = mapped(arg->act, arg->act_a, arg->act_b, y);
+        float y = zipped_f32(arg->op, value_at(arg->a, at_a, arg->a_type),
+                             value_at(arg->b, at_b, arg->b_type));
+        put_value(arg->y, i, arg->y_type, mapped(arg->act, arg->act_a, arg->act_b, y));
     }
     }
 }
@@ -103,6 +105,6 @@ KERNEL(batch_norm_f32, batch_norm_args)
         uint32_t c = i / arg->inner % arg->channels;
         float s = arg->scale[c] / square_root(arg->var[c] + arg->epsilon);
         float t = arg->bias[c] - arg->mean[c] * s;
-        arg->y[i] = arg->x[i] * s + t;
+        put_value(arg->y, i, arg->y_type, value_at(arg->x, i, arg->x_type) * s + t);
     }
 }

@@ -3,17 +3,6 @@
  * and the sums of product.cu. */
 #include "device_map.cuh"
 
-/* Times 2^112 an exponent of f16 is one of f32, and what was subnormal no more is. */
-DEVICE float half_value(uint32_t bits, uint32_t is_bf16)
-{
-    if (is_bf16)
-        return f32_from_bits(bits << 16);
-    const uint32_t size = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
-    const uint32_t value = size >= 0x0f800000u ? size | 0x7f800000u /* infinite or NaN */
-                                               : f32_bits(f32_from_bits(size) * 0x1p112f);
-    return f32_from_bits(value | sign);
-}
-
 /* As load_slice. */
 DEVICE void load_half(float slice[SLICE][TILE + 1], const uint16_t *x, uint32_t is_bf16,
                       uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0, uint32_t ks,
@@ -53,24 +42,41 @@ struct ALIGNED(16) octet {
     uint32_t word[OCTET / 2u];
 };
 
-DEVICE float add_octet(float sum, const float *a, const struct octet *b, uint32_t is_bf16)
+DEVICE float octet_value(const struct octet *o, uint32_t i, uint32_t is_bf16)
 {
-    const struct floats *x = (const struct floats *)(const void *)a;
-    UNROLLED
-    for (uint32_t i = 0; i < OCTET / 4u; i++) {
-        const struct floats four = x[i];
+    const uint32_t two = o->word[i / 2u];
+    return half_value(i % 2u ? two >> 16 : two & 0xffffu, is_bf16);
+}
+
+/* From element k of a on. */
+DEVICE float add_octet(float sum, const void *a, uint32_t k, uint32_t a_type, const struct octet *b,
+                       uint32_t is_bf16)
+{
+    float x[OCTET];
+    if (a_type == VALUE_F32) {
+        const struct floats *four = (const struct floats *)values_from(a, k, a_type);
         UNROLLED
-        for (uint32_t j = 0; j < 4u; j++) {
-            const uint32_t two = b->word[2u * i + j / 2u];
-            sum = fmaf(four.of[j], half_value(j % 2u ? two >> 16 : two & 0xffffu, is_bf16), sum);
+        for (uint32_t i = 0; i < OCTET / 4u; i++) {
+            const struct floats v = four[i];
+            UNROLLED
+            for (uint32_t j = 0; j < 4u; j++)
+                x[4u * i + j] = v.of[j];
         }
+    } else {
+        const struct octet o = *(const struct octet *)values_from(a, k, a_type);
+        UNROLLED
+        for (uint32_t i = 0; i < OCTET; i++)
+            x[i] = octet_value(&o, i, a_type == VALUE_BF16);
     }
+    UNROLLED
+    for (uint32_t i = 0; i < OCTET; i++)
+        sum = fmaf(x[i], octet_value(b, i, is_bf16), sum);
     return sum;
 }
 
 /* Of rows that begin at 16 bytes; terms behind the last eight are a lane's each. */
-DEVICE float wide_sum(const struct gemm_half_args *arg, const float *a, const uint16_t *b,
-                      uint32_t is_bf16)
+DEVICE float wide_sum(const struct gemm_half_args *arg, const void *a, uint32_t a_type,
+                      const uint16_t *b, uint32_t is_bf16)
 {
     const uint32_t lane = THREAD % 32u, whole = arg->g.k / OCTET * OCTET;
     const struct octet none = {{0}};
@@ -85,20 +91,26 @@ DEVICE float wide_sum(const struct gemm_half_args *arg, const float *a, const ui
         UNROLLED
         for (uint32_t i = 0; i < OCTETS; i++)
             if (k + OCTETS_STEP * i < whole)
-                sum = add_octet(sum, a + k + OCTETS_STEP * i, &w[i], is_bf16);
+                sum = add_octet(sum, a, k + OCTETS_STEP * i, a_type, &w[i], is_bf16);
     }
     if (whole + lane < arg->g.k)
-        sum = fmaf(a[whole + lane], half_value(b[whole + lane], is_bf16), sum);
+        sum = fmaf(value_at(a, whole + lane, a_type), half_value(b[whole + lane], is_bf16), sum);
     return sum;
 }
 
-DEVICE float half_sum(const struct gemm_half_args *arg, const float *a, const uint16_t *b)
+/* A loop for each pair of types that is common, without a test at each term. */
+DEVICE float half_sum(const struct gemm_half_args *arg, const void *a, const uint16_t *b)
 {
+    const uint32_t type = arg->g.a_type;
     float sum = 0.0f;
-    if (arg->whole) /* a loop for either type, without a test at each term */
-        return arg->is_bf16 ? wide_sum(arg, a, b, 1u) : wide_sum(arg, a, b, 0u);
+    if (arg->whole && type == VALUE_F32)
+        return arg->is_bf16 ? wide_sum(arg, a, VALUE_F32, b, 1u)
+                            : wide_sum(arg, a, VALUE_F32, b, 0u);
+    if (arg->whole)
+        return type == VALUE_F16 ? wide_sum(arg, a, VALUE_F16, b, arg->is_bf16)
+                                 : wide_sum(arg, a, VALUE_BF16, b, arg->is_bf16);
     for (uint32_t k = THREAD % 32u; k < arg->g.k; k += 32u)
-        sum = fmaf(a[k], half_value(b[k], arg->is_bf16), sum);
+        sum = fmaf(value_at(a, k, type), half_value(b[k], arg->is_bf16), sum);
     return sum;
 }
 
@@ -106,11 +118,11 @@ KERNEL(gemv_half, gemm_half_args)
 {
     const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
     const bool there = column < arg->g.n;
-    const float *a = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
+    const void *a = values_from(arg->g.a, (size_t)BLOCK_Y * arg->g.a_row, arg->g.a_type);
     float sum = half_sum(arg, a, arg->w + (size_t)(there ? column : 0) * arg->g.b_col);
     sum = warp_sum(sum);
     if (there && lane == 0)
-        put_product(&arg->g, 0, BLOCK_Y, column, sum);
+        put_typed(&arg->g, arg->g.y_type, arg->g.residual_type, 0, BLOCK_Y, column, sum);
 }
 
 KERNEL(conv_half, conv_half_args)

@@ -25,28 +25,52 @@ DEVICE void load_row(float x[PART_TERMS], const struct gemm_mma_args *arg, struc
     }
 }
 
+/* The same of a in 16 bits. */
+DEVICE struct part load_halves(const struct gemm_mma_args *arg, struct half_place at, uint32_t row0,
+                               uint32_t k0)
+{
+    const struct gemm_args *g = &arg->g;
+    const uint32_t row = row0 + at.row, k = k0 + PART_TERMS * at.part;
+    const uint32_t left = row < g->m && k < g->k ? g->k - k : 0u;
+    const uint16_t *from = (const uint16_t *)(const void *)g->a + (size_t)row * g->a_row +
+                           (size_t)k * g->a_col;
+    struct part p;
+    if (arg->whole && left >= PART_TERMS)
+        return *(const struct part *)(const void *)from;
+    UNROLLED
+    for (uint32_t i = 0; i < PART_WORDS; i++)
+        p.word[i] = (2u * i < left ? from[2u * i * g->a_col] : 0u) |
+                    (2u * i + 1u < left ? (uint32_t)from[(2u * i + 1u) * g->a_col] << 16 : 0u);
+    return p;
+}
+
 DEVICE void load_gemm(struct half_loaded *to, uint32_t bands, const struct gemm_mma_args *arg,
-                      bool along, uint32_t k0)
+                      bool halves, bool along, uint32_t k0)
 {
     load_weight(to, bands, arg->w, 0, BLOCK_X * TILE, arg->g.n, arg->row, k0);
     UNROLLED
     for (uint32_t i = 0; i < LOADS(bands); i++)
-        load_row(to->x[i], arg, place_of_part(bands, along, i), BLOCK_Y * TILE, k0);
+        if (halves)
+            to->h[i] = load_halves(arg, place_of_part(bands, along, i), BLOCK_Y * TILE, k0);
+        else
+            load_row(to->x[i], arg, place_of_part(bands, along, i), BLOCK_Y * TILE, k0);
 }
 
-DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, const struct gemm_mma_args *arg)
+/* bands and halves: constants where this is called. */
+DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, bool halves,
+                      const struct gemm_mma_args *arg)
 {
     const bool along = arg->g.a_col == 1u;
     struct half_loaded next;
     const struct terms k = block_terms(&arg->g.split, arg->row);
     struct half_sums sum = {{{{0.0f}}}};
-    load_gemm(&next, bands, arg, along, k.first);
+    load_gemm(&next, bands, arg, halves, along, k.first);
     for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
         struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
-        put_slice(&t->a, &t->b, bands, &next, along, arg->is_bf16);
+        put_slice(&t->a, &t->b, bands, &next, halves, along, arg->is_bf16);
         barrier();
         if (k0 + SLICE_TERMS < k.end)
-            load_gemm(&next, bands, arg, along, k0 + SLICE_TERMS);
+            load_gemm(&next, bands, arg, halves, along, k0 + SLICE_TERMS);
         add_half(t, bands, &sum, arg->is_bf16);
     }
     UNROLLED
@@ -57,11 +81,17 @@ DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, const struct gem
 KERNEL(gemm_mma, gemm_mma_args)
 {
     SHARED struct half_tile tile[2];
-    gemm_tile(tile, 1, arg);
+    if (arg->g.a_type == VALUE_F32)
+        gemm_tile(tile, 1, false, arg);
+    else
+        gemm_tile(tile, 1, true, arg);
 }
 
 KERNEL_OF(gemm_mma_many, gemm_mma_args, MMA_MANY_THREADS, MMA_MANY_BLOCKS)
 {
     SHARED struct half_tile tile[2];
-    gemm_tile(tile, BANDS_MOST, arg);
+    if (arg->g.a_type == VALUE_F32)
+        gemm_tile(tile, BANDS_MOST, false, arg);
+    else
+        gemm_tile(tile, BANDS_MOST, true, arg);
 }

@@ -73,15 +73,16 @@ DEVICE struct part rounded(const float x[PART_TERMS], uint32_t is_bf16)
 {
     struct part p;
     for (uint32_t i = 0; i < PART_WORDS; i++)
-        p.word[i] =
-            is_bf16 ? pair_bf16(x[2u * i], x[2u * i + 1u]) : pair_f16(x[2u * i], x[2u * i + 1u]);
+        p.word[i] = pair_of(x[2u * i], x[2u * i + 1u], is_bf16);
     return p;
 }
 
-/* What a thread has of a slice, on its way to shared memory: of the weight, and of activations. */
+/* What a thread has of a slice, on its way to shared memory: of the weight, and of activations - of
+ * f32, or, where they are of 16 bits, of the weight's type: then nothing is rounded. */
 struct half_loaded {
     struct part w[LOADS(BANDS_MOST)];
     float x[LOADS(BANDS_MOST)][PART_TERMS];
+    struct part h[LOADS(BANDS_MOST)];
 };
 
 /* Rows [row0, rows) of the weight's from row `first` on, terms from k0 on; offsets in bytes. */
@@ -101,12 +102,14 @@ DEVICE void load_weight(struct half_loaded *to, uint32_t bands, const uint16_t *
 }
 
 DEVICE void put_slice(struct half_side *w, struct half_side *x, uint32_t bands,
-                      const struct half_loaded *from, bool x_along, uint32_t is_bf16)
+                      const struct half_loaded *from, bool halves, bool x_along,
+                      uint32_t is_bf16)
 {
     UNROLLED
     for (uint32_t i = 0; i < LOADS(bands); i++) {
         put_part(w, place_along(bands, i), from->w[i]);
-        put_part(x, place_of_part(bands, x_along, i), rounded(from->x[i], is_bf16));
+        put_part(x, place_of_part(bands, x_along, i),
+                 halves ? from->h[i] : rounded(from->x[i], is_bf16));
     }
 }
 

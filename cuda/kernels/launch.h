@@ -13,6 +13,10 @@
 #define LAUNCH_THREADS 256u
 #define LAUNCH_MAX_AXES 8
 
+/* How the floats of a value lie in memory; kernels compute with f32. A pointer without such a
+ * number beside it is to f32. */
+enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
+
 /* Each kernel and its struct. */
 #define DEVICE_KERNELS(KERNEL)                                                                     \
     KERNEL(map_f32, map_args)                                                                      \
@@ -77,9 +81,9 @@
 /* y[i] = act(x[i]): kinds of act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
 struct map_args {
-    const float *x;
-    float *y;
-    uint32_t n, kind;
+    const void *x;
+    void *y;
+    uint32_t x_type, y_type, n, kind;
     float a, b;
 };
 
@@ -102,7 +106,8 @@ struct zip_args {
     void *y;
     uint32_t n, op, type, rank;
     uint32_t dim[LAUNCH_MAX_AXES], a_step[LAUNCH_MAX_AXES], b_step[LAUNCH_MAX_AXES];
-    uint32_t act; /* of ZIP_F32: enum act_kind, with la and lb its parameters */
+    uint32_t a_type, b_type, y_type; /* of ZIP_F32, and all that follows */
+    uint32_t act;                    /* enum act_kind, with its parameters */
     float act_a, act_b;
 };
 
@@ -149,9 +154,10 @@ struct arg_args {
 };
 
 struct batch_norm_args {
-    const float *x, *scale, *bias, *mean, *var;
-    float *y;
-    uint32_t n, channels, inner;
+    const void *x;
+    const float *scale, *bias, *mean, *var;
+    void *y;
+    uint32_t x_type, y_type, n, channels, inner;
     float epsilon;
 };
 
@@ -188,9 +194,9 @@ struct gather_args {
 /* x, y [rows, n, inner]. inner is 1 of softmax_rows, where a team has a row, and of softmax_long,
  * where a block has one. */
 struct softmax_args {
-    const float *x;
-    float *y;
-    uint32_t rows, n, inner, is_log;
+    const void *x;
+    void *y;
+    uint32_t x_type, y_type, rows, n, inner, is_log;
 };
 
 /* Element `index` of a walk over axes lies at the sum of its places times their steps. */
@@ -215,19 +221,20 @@ enum reduce_device {
     REDUCE_DEVICE_FLAT_MAX /* what is larger than the first */
 };
 struct reduce_args {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     struct launch_walk kept, reduced;
-    uint32_t row, inner, kind, outputs;
+    uint32_t x_type, y_type, row, inner, kind, outputs;
     float divisor;
 };
 
 /* x, y [rows, n]: (x - mean) * (factor * scale) + bias; a scale for each `run` neighbours,
  * beginning anew after `groups` rows. */
 struct norm_args {
-    const float *x, *scale, *bias; /* bias may be NULL */
-    float *y;
-    uint32_t rows, n, run, per_row, groups;
+    const void *x;
+    const float *scale, *bias; /* bias may be NULL */
+    void *y;
+    uint32_t x_type, y_type, rows, n, run, per_row, groups;
     uint32_t is_layer; /* LayerNormalization: without bias nothing is added but in the rest of 16 */
     uint32_t about_zero; /* the mean counts as 0 */
     float epsilon;
@@ -238,9 +245,9 @@ struct norm_args {
  * 2. */
 #define POOL_EACH 4u
 struct pool_args {
-    const float *x;
-    float *y;
-    uint32_t n;
+    const void *x;
+    void *y;
+    uint32_t x_type, y_type, n;
     int32_t h, w, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     int32_t pad_bottom, pad_right;             /* that INCLUDE_PAD counts */
     uint32_t is_mean, include_pad, rows_first; /* rows_first: sums go along rows, not columns */
@@ -250,7 +257,8 @@ struct pool_args {
 /* Of tiles that are few each has several blocks, which sum up `terms` terms each, a multiple of
  * what they load at once. `parts` of them are one behind the other along z, for each z that there
  * is without them. Their sums, of y's elements, are added up by gemm_parts or conv_parts, launched
- * with the same struct over `outputs` elements. parts 0 or 1: sums are whole. */
+ * with the same struct over `outputs` elements. parts 0 or 1: sums are whole, and need no such
+ * launch unless cuBLASLt has left them there (parts 1). */
 struct sum_split {
     float *sums; /* [parts, outputs] */
     uint32_t parts, terms, outputs;
@@ -268,7 +276,8 @@ struct gemm_args {
     float act_a, act_b;
     uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
     uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
-    struct sum_split split; /* of gemm_f32, gemm_codes, gemm_half, gemm_mma */
+    struct sum_split split;                 /* of gemm_f32, gemm_codes, gemm_half, gemm_mma */
+    uint32_t a_type, y_type, residual_type; /* 0 but where a kernel's name has half or mma */
 };
 #define GEMM_TILE 64u
 #define GEMM_SLICE 16u /* terms that a block loads at once */
@@ -286,8 +295,9 @@ struct conv_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;
     float act_a, act_b;
-    struct sum_split split; /* of conv_f32, conv_codes, conv_half, conv_mma */
-    uint32_t each;          /* of conv_direct_f32 */
+    struct sum_split split;                 /* of conv_f32, conv_codes, conv_half, conv_mma */
+    uint32_t each;                          /* of conv_direct_f32 */
+    uint32_t x_type, y_type, residual_type; /* x_type: of conv_mma and conv_direct; 0 elsewhere */
 };
 
 /* One step of a recurrent layer, element by element, behind the product u. */
@@ -536,6 +546,7 @@ struct attention_args {
     const float *q, *k, *v;
     const void *mask;
     float *y;
+    uint32_t q_type, k_type, v_type, y_type;
     uint32_t m, n, d, e;
     uint32_t q_step[3], k_step[3], v_step[3], y_step[3], mask_step[4];
     uint32_t mask_is_f32, keep;

@@ -44,28 +44,36 @@ DEVICE void batch_offsets(const struct gemm_args *arg, uint32_t item, uint32_t *
     }
 }
 
-DEVICE float *product_at(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column)
+DEVICE size_t product_at(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column)
 {
-    return arg->y + ((size_t)item * arg->m + row) * arg->n + column;
+    return ((size_t)item * arg->m + row) * arg->n + column;
 }
 
 /* Of the sum, before the activation. */
-DEVICE float product_value(const struct gemm_args *arg, uint32_t item, uint32_t row,
-                           uint32_t column, float sum)
+DEVICE float product_value(const struct gemm_args *arg, uint32_t residual_type, uint32_t item,
+                           uint32_t row, uint32_t column, float sum)
 {
     float y = arg->alpha * sum;
     if (arg->c)
         y += arg->beta * arg->c[(size_t)row * arg->c_row + (size_t)column * arg->c_col];
     if (arg->residual)
-        y += arg->residual[((size_t)item * arg->m + row) * arg->n + column];
+        y += value_at(arg->residual, product_at(arg, item, row, column), residual_type);
     return y;
+}
+
+/* With y and the residual of types. */
+DEVICE void put_typed(const struct gemm_args *arg, uint32_t y_type, uint32_t residual_type,
+                      uint32_t item, uint32_t row, uint32_t column, float sum)
+{
+    put_value(arg->y, product_at(arg, item, row, column), y_type,
+              activated(arg->act, arg->act_a, arg->act_b,
+                        product_value(arg, residual_type, item, row, column, sum)));
 }
 
 DEVICE void put_product(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column,
                         float sum)
 {
-    *product_at(arg, item, row, column) =
-        activated(arg->act, arg->act_a, arg->act_b, product_value(arg, item, row, column, sum));
+    put_typed(arg, VALUE_F32, VALUE_F32, item, row, column, sum);
 }
 
 /* Of what the lanes of a warp hold. */
@@ -209,22 +217,22 @@ struct tile_places {
     uint32_t at[EACH * EACH], there;
 };
 
-DEVICE void put_sums(float *y, const struct tile_places *to, float sum[EACH][EACH])
+DEVICE void put_sums(void *y, uint32_t type, const struct tile_places *to, float sum[EACH][EACH])
 {
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++)
         if (to->there >> e & 1u)
-            y[to->at[e]] = sum[e / EACH][e % EACH];
+            put_value(y, to->at[e], type, sum[e / EACH][e % EACH]);
 }
 
 /* sum += factor * x */
-DEVICE void add_elements(float sum[EACH][EACH], const float *x, const struct tile_places *from,
-                         float factor)
+DEVICE void add_elements(float sum[EACH][EACH], const void *x, uint32_t type,
+                         const struct tile_places *from, float factor)
 {
     float value[EACH * EACH];
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++)
-        value[e] = from->there >> e & 1u ? x[from->at[e]] : 0.0f;
+        value[e] = from->there >> e & 1u ? value_at(x, from->at[e], type) : 0.0f;
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++)
         sum[e / EACH][e % EACH] += factor * value[e];
@@ -254,9 +262,11 @@ DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, 
 {
     const struct matrix_steps y_steps = {item * arg->m * arg->n, arg->n, 1u};
     const struct matrix_steps c_steps = {0, arg->c_row, arg->c_col};
+    const uint32_t y_type = bands ? arg->y_type : VALUE_F32; /* of mma alone */
+    const uint32_t residual_type = bands ? arg->residual_type : VALUE_F32;
     const struct tile_places y = places_of(arg, row0, column0, y_steps, bands);
     if (arg->split.parts > 1u) {
-        put_sums(part_sums(&arg->split), &y, sum);
+        put_sums(part_sums(&arg->split), VALUE_F32, &y, sum);
         return;
     }
     UNROLLED
@@ -264,19 +274,19 @@ DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, 
         sum[e / EACH][e % EACH] *= arg->alpha;
     if (arg->c) {
         const struct tile_places c = places_of(arg, row0, column0, c_steps, bands);
-        add_elements(sum, arg->c, &c, arg->beta);
+        add_elements(sum, arg->c, VALUE_F32, &c, arg->beta);
     }
     if (arg->residual)
-        add_elements(sum, arg->residual, &y, 1.0f);
+        add_elements(sum, arg->residual, residual_type, &y, 1.0f);
     activate_short(arg->act, arg->act_a, arg->act_b, sum);
-    put_sums(arg->y, &y, sum);
+    put_sums(arg->y, y_type, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
         uint32_t row = row0 + tile_row(bands, e / EACH, e % EACH);
         uint32_t column = column0 + tile_column(bands, e % EACH);
-        float *at = product_at(arg, item, row, column);
         if (row < arg->m && column < arg->n)
-            *at = activated(arg->act, arg->act_a, arg->act_b, *at);
+            activate_at(arg->y, product_at(arg, item, row, column), y_type, arg->act,
+                        arg->act_a, arg->act_b);
     }
 }
 
@@ -302,8 +312,8 @@ KERNEL(gemm_f32, gemm_args)
 KERNEL(gemm_parts, gemm_args)
 {
     FOR_EACH(i, arg->split.outputs)
-    put_product(arg, i / arg->n / arg->m, i / arg->n % arg->m, i % arg->n,
-                sum_of_parts(&arg->split, i));
+    put_typed(arg, arg->y_type, arg->residual_type, i / arg->n / arg->m, i / arg->n % arg->m,
+              i % arg->n, sum_of_parts(&arg->split, i));
 }
 
 /* A warp an output: for few rows of a. */
@@ -332,7 +342,7 @@ DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t c
     if (arg->bias)
         y += arg->bias[channel];
     if (arg->residual)
-        y += arg->residual[at];
+        y += value_at(arg->residual, at, arg->residual_type);
     return y;
 }
 
@@ -452,20 +462,20 @@ DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t o0, uint32_t p0,
         y.there |= (uint32_t)to.there << e;
     }
     if (arg->split.parts > 1u) {
-        put_sums(part_sums(&arg->split), &y, sum);
+        put_sums(part_sums(&arg->split), VALUE_F32, &y, sum);
         return;
     }
     if (arg->bias)
         add_bias(arg, group, o0, sum);
     if (arg->residual)
-        add_elements(sum, arg->residual, &y, 1.0f);
+        add_elements(sum, arg->residual, VALUE_F32, &y, 1.0f);
     activate_short(arg->act, arg->act_a, arg->act_b, sum);
-    put_sums(arg->y, &y, sum);
+    put_sums(arg->y, VALUE_F32, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
         const struct conv_place to = place_in_tile(arg, first, o0, p0, e);
         if (to.there)
-            arg->y[to.at] = activated(arg->act, arg->act_a, arg->act_b, arg->y[to.at]);
+            activate_at(arg->y, to.at, VALUE_F32, arg->act, arg->act_a, arg->act_b);
     }
 }
 
@@ -498,8 +508,8 @@ KERNEL(conv_parts, conv_args)
         const uint32_t plane = i / pixels, image = plane / all, channel = plane - image * all;
         const uint32_t pixel = i - plane * pixels;
         const float sum = sum_of_parts(&arg->split, i);
-        arg->y[image * arg->y_image + channel * pixels + pixel] =
-            activated(arg->act, arg->act_a, arg->act_b,
-                      pixel_value(arg, plane, channel, pixel, sum));
+        put_value(arg->y, image * arg->y_image + channel * pixels + pixel, arg->y_type,
+                  activated(arg->act, arg->act_a, arg->act_b,
+                            pixel_value(arg, plane, channel, pixel, sum)));
     }
 }

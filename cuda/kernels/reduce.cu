@@ -10,15 +10,26 @@
 #define PIECE_ROWS 64u /* of sums of columns */
 #define AHEAD 8u
 
+/* A row, or a piece of one, of values of a type. */
+struct values {
+    const void *x;
+    uint32_t type;
+};
+
+DEVICE struct values row_of(const void *x, uint32_t type, size_t at)
+{
+    struct values v = {values_from(x, at, type), type};
+    return v;
+}
+
 /* Elements at, at + step, ... of those below n; `other` where there is none. whole: all are there.
- * ahead and step are constants where this is called. */
-DEVICE void load_ahead(const float *x, uint32_t at, uint32_t n, uint32_t ahead, uint32_t step,
+ * ahead, step and whether the type is VALUE_F32 are constants where this is called. */
+DEVICE void load_ahead(struct values x, uint32_t at, uint32_t n, uint32_t ahead, uint32_t step,
                        bool whole, float other, float v[AHEAD])
 {
-    x += at;
     UNROLLED
     for (uint32_t k = 0; k < ahead; k++)
-        v[k] = whole || at + k * step < n ? x[k * step] : other;
+        v[k] = whole || at + k * step < n ? value_at(x.x, at + k * step, x.type) : other;
 }
 
 DEVICE float fold_team(float v)
@@ -34,9 +45,9 @@ DEVICE float larger(float x, float than)
 }
 
 /* Of every step-th element from `first` on. */
-DEVICE float part_max(const float *x, uint32_t n, uint32_t first, uint32_t ahead, uint32_t step)
+DEVICE float part_max(struct values x, uint32_t n, uint32_t first, uint32_t ahead, uint32_t step)
 {
-    float max = x[0], v[AHEAD];
+    float max = value_at(x.x, 0, x.type), v[AHEAD];
     NOT_UNROLLED
     for (uint32_t at = first; at < n; at += ahead * step) {
         load_ahead(x, at, n, ahead, step, false, max, v);
@@ -47,7 +58,7 @@ DEVICE float part_max(const float *x, uint32_t n, uint32_t first, uint32_t ahead
     return max;
 }
 
-DEVICE float team_max(const float *x, uint32_t n, uint32_t lane)
+DEVICE float team_max(struct values x, uint32_t n, uint32_t lane)
 {
     float max = part_max(x, n, lane, AHEAD, LAUNCH_TEAM);
     for (uint32_t half = LAUNCH_TEAM / 2; half > 0; half /= 2)
@@ -68,78 +79,86 @@ DEVICE bool is_whole(uint32_t at, uint32_t n)
     return at + (AHEAD - 1) * LAUNCH_TEAM < n;
 }
 
-/* A lane's exponentials from element `at` on, which are left in y and added to sum. */
-DEVICE float exponentials(const struct softmax_args *arg, const float *x, float *y, uint32_t at,
-                          bool whole, float max, float sum)
+/* To sum, a lane's exponentials from element `at` on. */
+DEVICE float exponentials(const struct softmax_args *arg, struct values x, uint32_t at, bool whole,
+                          float max, float sum)
 {
     float v[AHEAD];
     load_ahead(x, at, arg->n, AHEAD, LAUNCH_TEAM, whole, max, v);
-    y += at;
-    UNROLLED
-    for (uint32_t k = 0; k < AHEAD; k++)
-        if (whole || at + k * LAUNCH_TEAM < arg->n) {
-            const float d = v[k] - max, e = exp_f32(d);
-            sum += e;
-            y[k * LAUNCH_TEAM] = arg->is_log ? d : e;
-        }
-    return sum;
-}
-
-/* The end of a row: `sum` is its logarithm, or 1 / sum. */
-DEVICE void finish_row(const struct softmax_args *arg, float *y, uint32_t at, bool whole, float sum)
-{
-    float v[AHEAD];
-    load_ahead(y, at, arg->n, AHEAD, LAUNCH_TEAM, whole, 0.0f, v);
-    y += at;
     UNROLLED
     for (uint32_t k = 0; k < AHEAD; k++)
         if (whole || at + k * LAUNCH_TEAM < arg->n)
-            y[k * LAUNCH_TEAM] = arg->is_log ? v[k] - sum : v[k] * sum;
+            sum += exp_f32(v[k] - max);
+    return sum;
 }
 
-KERNEL(softmax_rows, softmax_args)
+/* d: of an element, behind the largest. Exponentials are made once more: y may be too coarse for
+ * them, and it takes less time than to leave them in memory. */
+DEVICE void put_share(const struct softmax_args *arg, size_t at, float d, float sum)
+{
+    put_value(arg->y, at, arg->y_type, arg->is_log ? d - sum : exp_f32(d) * sum);
+}
+
+/* The row begins at element `first` of y. */
+DEVICE void put_shares(const struct softmax_args *arg, struct values x, size_t first, uint32_t at,
+                       bool whole, float max, float sum)
+{
+    float v[AHEAD];
+    load_ahead(x, at, arg->n, AHEAD, LAUNCH_TEAM, whole, 0.0f, v);
+    UNROLLED
+    for (uint32_t k = 0; k < AHEAD; k++)
+        if (whole || at + k * LAUNCH_TEAM < arg->n)
+            put_share(arg, first + at + k * LAUNCH_TEAM, v[k] - max, sum);
+}
+
+/* A kernel's body for f32 and for 16 bits, whose type is tested at each element of no other. */
+#define BODY_OF_TYPE(call, x_type)                                                                 \
+    if ((x_type) == VALUE_F32)                                                                     \
+        call(arg, VALUE_F32);                                                                      \
+    else                                                                                           \
+        call(arg, x_type);
+
+DEVICE void share_rows(const struct softmax_args *arg, uint32_t type)
 {
     const uint32_t lane = THREAD % LAUNCH_TEAM;
     FOR_TEAMS(row, arg->rows)
     {
         const bool there = row < arg->rows;
-        const float *x = arg->x + (size_t)(there ? row : arg->rows - 1) * arg->n;
-        float *y = arg->y + (size_t)row * arg->n;
+        const size_t first = (size_t)(there ? row : arg->rows - 1) * arg->n;
+        const struct values x = row_of(arg->x, type, first);
         const uint32_t n = there ? arg->n : 0;
         float max = team_max(x, arg->n, lane), sum = 0.0f;
         uint32_t at = lane;
         for (; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
-            sum = exponentials(arg, x, y, at, true, max, sum);
+            sum = exponentials(arg, x, at, true, max, sum);
         if (at < n)
-            sum = exponentials(arg, x, y, at, false, max, sum);
+            sum = exponentials(arg, x, at, false, max, sum);
         sum = fold_team(sum);
         sum = arg->is_log ? log_f32(sum) : 1.0f / sum;
         for (at = lane; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
-            finish_row(arg, y, at, true, sum);
+            put_shares(arg, x, first, at, true, max, sum);
         if (at < n)
-            finish_row(arg, y, at, false, sum);
+            put_shares(arg, x, first, at, false, max, sum);
     }
 }
+
+KERNEL(softmax_rows, softmax_args){BODY_OF_TYPE(share_rows, arg->x_type)}
 
 KERNEL(softmax_columns, softmax_args)
 {
     FOR_EACH(i, arg->rows * arg->inner)
     {
         size_t at = (size_t)(i / arg->inner) * arg->n * arg->inner + i % arg->inner;
-        const float *x = arg->x + at;
-        float *y = arg->y + at, max = x[0], sum = 0.0f;
+        const struct values x = row_of(arg->x, arg->x_type, at);
+        float max = value_at(x.x, 0, x.type), sum = 0.0f;
         for (uint32_t k = 1; k < arg->n; k++)
-            max = larger(x[(size_t)k * arg->inner], max);
-        for (uint32_t k = 0; k < arg->n; k++) {
-            float d = x[(size_t)k * arg->inner] - max, e = exp_f32(d);
-            sum += e;
-            y[(size_t)k * arg->inner] = arg->is_log ? d : e;
-        }
+            max = larger(value_at(x.x, (size_t)k * arg->inner, x.type), max);
+        for (uint32_t k = 0; k < arg->n; k++)
+            sum += exp_f32(value_at(x.x, (size_t)k * arg->inner, x.type) - max);
         sum = arg->is_log ? log_f32(sum) : 1.0f / sum;
-        for (uint32_t k = 0; k < arg->n; k++) {
-            float *p = &y[(size_t)k * arg->inner];
-            *p = arg->is_log ? *p - sum : *p * sum;
-        }
+        for (uint32_t k = 0; k < arg->n; k++)
+            put_share(arg, at + (size_t)k * arg->inner,
+                      value_at(x.x, (size_t)k * arg->inner, x.type) - max, sum);
     }
 }
 
@@ -162,7 +181,7 @@ DEVICE float summand(uint32_t kind, float x, float minus)
     return x;
 }
 
-DEVICE float add_ahead(const float *x, uint32_t at, uint32_t n, uint32_t kind, float minus,
+DEVICE float add_ahead(struct values x, uint32_t at, uint32_t n, uint32_t kind, float minus,
                        bool whole, float sum)
 {
     float v[AHEAD];
@@ -175,8 +194,8 @@ DEVICE float add_ahead(const float *x, uint32_t at, uint32_t n, uint32_t kind, f
 }
 
 /* To sum, what a lane of a team adds. */
-DEVICE float added_by_lane(const float *x, uint32_t n, uint32_t lane, uint32_t kind, float minus,
-                      float sum)
+DEVICE float added_by_lane(struct values x, uint32_t n, uint32_t lane, uint32_t kind, float minus,
+                           float sum)
 {
     uint32_t at = lane;
     for (; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
@@ -184,7 +203,7 @@ DEVICE float added_by_lane(const float *x, uint32_t n, uint32_t lane, uint32_t k
     return at < n ? add_ahead(x, at, n, kind, minus, false, sum) : sum;
 }
 
-DEVICE float team_sum(const float *x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
+DEVICE float team_sum(struct values x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
 {
     return fold_team(added_by_lane(x, n, lane, kind, minus, 0.0f));
 }
@@ -201,7 +220,7 @@ struct long_row {
     float part[2][LONG_PART], max[WARPS], sum;
 };
 
-DEVICE float block_max(const float *x, uint32_t n, struct long_row *t)
+DEVICE float block_max(struct values x, uint32_t n, struct long_row *t)
 {
     float max = part_max(x, n, THREAD, LONG_AHEAD, LAUNCH_THREADS);
     for (uint32_t half = 16; half > 0; half /= 2)
@@ -216,7 +235,7 @@ DEVICE float block_max(const float *x, uint32_t n, struct long_row *t)
 }
 
 /* Two parts take turns, so that one barrier a part does: behind it the part before is added up. */
-DEVICE float block_sum(const struct softmax_args *arg, const float *x, float max,
+DEVICE float block_sum(const struct softmax_args *arg, struct values x, float max,
                        struct long_row *t)
 {
     const uint32_t lane = THREAD % LAUNCH_TEAM;
@@ -230,8 +249,8 @@ DEVICE float block_sum(const struct softmax_args *arg, const float *x, float max
             part[THREAD + k * LAUNCH_THREADS] = exp_f32(v[k] - max);
         barrier();
         if (THREAD < 32u)
-            sum = added_by_lane(part, left < LONG_PART ? left : LONG_PART, lane, REDUCE_DEVICE_MEAN,
-                           0.0f, sum);
+            sum = added_by_lane(row_of(part, VALUE_F32, 0), left < LONG_PART ? left : LONG_PART,
+                                lane, REDUCE_DEVICE_MEAN, 0.0f, sum);
     }
     if (THREAD < 32u)
         sum = fold_team(sum);
@@ -241,36 +260,42 @@ DEVICE float block_sum(const struct softmax_args *arg, const float *x, float max
     return t->sum;
 }
 
-/* Exponentials are made once more: that takes less time than to leave them in memory. */
-KERNEL(softmax_long, softmax_args)
+DEVICE void share_long(const struct softmax_args *arg, uint32_t type, struct long_row *t)
 {
-    SHARED struct long_row t;
     for (uint32_t row = BLOCK_X; row < arg->rows; row += BLOCKS_X) {
-        const float *x = arg->x + (size_t)row * arg->n;
-        float *y = arg->y + (size_t)row * arg->n, v[AHEAD];
-        const float max = block_max(x, arg->n, &t), sum = block_sum(arg, x, max, &t);
+        const struct values x = row_of(arg->x, type, (size_t)row * arg->n);
+        float v[AHEAD];
+        const float max = block_max(x, arg->n, t), sum = block_sum(arg, x, max, t);
         for (uint32_t at = THREAD; at < arg->n; at += LONG_PART) {
             load_ahead(x, at, arg->n, LONG_AHEAD, LAUNCH_THREADS, false, max, v);
             UNROLLED
-            for (uint32_t k = 0; k < LONG_AHEAD; k++) {
-                const float d = v[k] - max;
+            for (uint32_t k = 0; k < LONG_AHEAD; k++)
                 if (at + k * LAUNCH_THREADS < arg->n)
-                    y[at + k * LAUNCH_THREADS] = arg->is_log ? d - sum : exp_f32(d) * sum;
-            }
+                    put_share(arg, (size_t)row * arg->n + at + k * LAUNCH_THREADS, v[k] - max, sum);
         }
     }
 }
 
-DEVICE double team_long_sum(const float *x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
+KERNEL(softmax_long, softmax_args)
+{
+    SHARED struct long_row t;
+    if (arg->x_type == VALUE_F32)
+        share_long(arg, VALUE_F32, &t);
+    else
+        share_long(arg, arg->x_type, &t);
+}
+
+DEVICE double team_long_sum(struct values x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
 {
     double sum = 0;
     for (uint32_t at = 0; at < n; at += PIECE)
-        sum += (double)team_sum(x + at, n - at < PIECE ? n - at : PIECE, lane, kind, minus);
+        sum += (double)team_sum(row_of(x.x, x.type, at), n - at < PIECE ? n - at : PIECE, lane,
+                                kind, minus);
     return sum;
 }
 
 /* A loop a kind: testing the kind at each element takes twice the instructions. */
-DEVICE double team_long_sum_of(const float *x, uint32_t n, uint32_t lane, uint32_t kind)
+DEVICE double team_long_sum_of(struct values x, uint32_t n, uint32_t lane, uint32_t kind)
 {
     if (kind == REDUCE_DEVICE_SUM)
         return team_long_sum(x, n, lane, REDUCE_DEVICE_SUM, 0.0f);
@@ -288,24 +313,26 @@ DEVICE float reduced(const struct reduce_args *arg, double sum)
     return arg->kind == REDUCE_DEVICE_ROOT ? square_root((float)sum) : (float)sum;
 }
 
-KERNEL(reduce_rows, reduce_args)
+DEVICE void sum_up_rows(const struct reduce_args *arg, uint32_t type)
 {
     const uint32_t lane = THREAD % LAUNCH_TEAM;
     const bool in_pieces = arg->kind >= REDUCE_DEVICE_SUM;
     FOR_TEAMS(row, arg->outputs)
     {
         const bool there = row < arg->outputs;
-        const float *x = arg->x + walk_offset(&arg->kept, there ? row : arg->outputs - 1);
+        const uint32_t at = walk_offset(&arg->kept, there ? row : arg->outputs - 1);
         double sum = 0;
         for (uint32_t r = 0; r < arg->reduced.count; r++) {
-            const float *piece = x + walk_offset(&arg->reduced, r);
+            const struct values piece = row_of(arg->x, type, at + walk_offset(&arg->reduced, r));
             sum += in_pieces ? team_long_sum_of(piece, arg->row, lane, arg->kind)
                              : (double)team_sum(piece, arg->row, lane, REDUCE_DEVICE_MEAN, 0.0f);
         }
         if (there && lane == 0)
-            arg->y[row] = reduced(arg, sum);
+            put_value(arg->y, row, arg->y_type, reduced(arg, sum));
     }
 }
+
+KERNEL(reduce_rows, reduce_args){BODY_OF_TYPE(sum_up_rows, arg->x_type)}
 
 DEVICE double joined(uint32_t kind, double acc, float x)
 {
@@ -348,8 +375,8 @@ KERNEL(reduce_columns, reduce_args)
 {
     FOR_EACH(i, arg->outputs)
     {
-        const float *x = arg->x + walk_offset(&arg->kept, i / arg->inner) + i % arg->inner;
-        double acc = first_value(arg->kind, x[0]);
+        const uint32_t at = walk_offset(&arg->kept, i / arg->inner) + i % arg->inner;
+        double acc = first_value(arg->kind, value_at(arg->x, at, arg->x_type));
         const struct launch_walk *w = &arg->reduced;
         const uint32_t axis = w->rank > 0 ? w->dim[w->rank - 1] : 1;
         const bool sums = arg->kind == REDUCE_DEVICE_MEAN || arg->kind == REDUCE_DEVICE_SUM;
@@ -358,26 +385,26 @@ KERNEL(reduce_columns, reduce_args)
             const uint32_t left = axis - r % axis;
             n = left < PIECE_ROWS ? left : PIECE_ROWS;
             for (uint32_t k = 0; k < n; k++)
-                piece += x[walk_offset(w, r + k)];
+                piece += value_at(arg->x, at + walk_offset(w, r + k), arg->x_type);
             acc += (double)piece;
         }
         for (uint32_t r = 0; !sums && r < w->count; r++) {
-            const float *row = x + walk_offset(w, r);
+            const uint32_t row = at + walk_offset(w, r);
             for (uint32_t k = 0; k < arg->row; k++)
-                acc = joined(arg->kind, acc, row[k]);
+                acc = joined(arg->kind, acc, value_at(arg->x, row + k, arg->x_type));
         }
-        arg->y[i] = reduced(arg, acc);
+        put_value(arg->y, i, arg->y_type, reduced(arg, acc));
     }
 }
 
-KERNEL(norm_rows, norm_args)
+DEVICE void normalize_rows(const struct norm_args *arg, uint32_t type)
 {
     const uint32_t lane = THREAD % LAUNCH_TEAM, n = arg->n;
     FOR_TEAMS(row, arg->rows)
     {
         const bool there = row < arg->rows;
         const uint32_t at = there ? row : arg->rows - 1;
-        const float *x = arg->x + (size_t)at * n;
+        const struct values x = row_of(arg->x, type, (size_t)at * n);
         float mean = 0.0f;
         if (!arg->about_zero)
             mean = (float)(team_long_sum(x, n, lane, REDUCE_DEVICE_SUM, 0.0f) / (double)n);
@@ -386,9 +413,15 @@ KERNEL(norm_rows, norm_args)
         const uint32_t first = at % arg->groups * arg->per_row;
         for (uint32_t i = lane; there && i < n; i += LAUNCH_TEAM) {
             const uint32_t k = first + i / arg->run;
-            float v = (x[i] - mean) * (factor * arg->scale[k]);
-            bool adds = !arg->is_layer || arg->bias;
-            arg->y[(size_t)row * n + i] = adds ? v + (arg->bias ? arg->bias[k] : 0.0f) : v;
+            float v = (value_at(x.x, i, x.type) - mean) * (factor * arg->scale[k]);
+            if (!arg->is_layer || arg->bias)
+                v += arg->bias ? arg->bias[k] : 0.0f;
+            put_value(arg->y, (size_t)row * n + i, arg->y_type, v);
         }
     }
+}
+
+KERNEL(norm_rows, norm_args)
+{
+    BODY_OF_TYPE(normalize_rows, arg->x_type)
 }

@@ -21,9 +21,15 @@ DEVICE float tap(bool is_mean, float y, float x)
 }
 
 struct pool_window {
-    const float *x;
+    const void *x; /* the plane */
     int32_t top, left, kh, kh_end, kw, kw_end;
 };
+
+DEVICE float tap_at(const struct pool_args *arg, const struct pool_window *v, int32_t kh, int32_t kw)
+{
+    const int64_t row = v->top + kh * arg->dil_h;
+    return value_at(v->x, (size_t)(row * arg->w + v->left + kw * arg->dil_w), arg->x_type);
+}
 
 DEVICE float by_columns(const struct pool_args *arg, const struct pool_window *v, float start)
 {
@@ -31,9 +37,7 @@ DEVICE float by_columns(const struct pool_args *arg, const struct pool_window *v
     for (int32_t kw = v->kw; kw < v->kw_end; kw++) {
         float column = start;
         for (int32_t kh = v->kh; kh < v->kh_end; kh++)
-            column = tap(arg->is_mean, column,
-                         v->x[(int64_t)(v->top + kh * arg->dil_h) * arg->w + v->left +
-                              kw * arg->dil_w]);
+            column = tap(arg->is_mean, column, tap_at(arg, v, kh, kw));
         y = tap(arg->is_mean, y, column);
     }
     return y;
@@ -44,8 +48,7 @@ DEVICE float by_rows(const struct pool_args *arg, const struct pool_window *v, f
     float y = start;
     for (int32_t kh = v->kh; kh < v->kh_end; kh++)
         for (int32_t kw = v->kw; kw < v->kw_end; kw++)
-            y = tap(arg->is_mean, y,
-                    v->x[(int64_t)(v->top + kh * arg->dil_h) * arg->w + v->left + kw * arg->dil_w]);
+            y = tap(arg->is_mean, y, tap_at(arg, v, kh, kw));
     return y;
 }
 
@@ -69,7 +72,8 @@ KERNEL(pool, pool_args)
         const int32_t ow = (int32_t)(i % (uint32_t)arg->ow);
         const int32_t oh = (int32_t)(i / (uint32_t)arg->ow % (uint32_t)arg->oh);
         struct pool_window v;
-        v.x = arg->x + (int64_t)(i / (uint32_t)arg->ow / (uint32_t)arg->oh) * arg->h * arg->w;
+        const size_t plane = i / (uint32_t)arg->ow / (uint32_t)arg->oh;
+        v.x = values_from(arg->x, plane * (size_t)arg->h * (size_t)arg->w, arg->x_type);
         v.top = oh * arg->stride_h - arg->pad_top;
         v.left = ow * arg->stride_w - arg->pad_left;
         window_taps(v.top, arg->h, arg->kh, arg->dil_h, 0, 0, &v.kh, &v.kh_end);
@@ -77,18 +81,18 @@ KERNEL(pool, pool_args)
         float start = arg->is_mean ? 0.0f : f32_from_bits(0xff800000u);
         float y = arg->rows_first ? by_rows(arg, &v, start) : by_columns(arg, &v, start);
         int32_t taps = arg->is_mean ? counted_taps(arg, v.top, v.left, arg->dil_h, arg->dil_w) : 1;
-        arg->y[i] = !arg->is_mean ? y : taps > 0 ? y / (float)taps : 0.0f;
+        put_value(arg->y, i, arg->y_type, !arg->is_mean ? y : taps > 0 ? y / (float)taps : 0.0f);
     }
 }
 
 /* ---- windows of 2 x 2 and 3 x 3 --------------------------------------------------------------
- * size, stride, each and is_mean are constants where these are called. */
+ * size, stride, each, is_mean and whether type is VALUE_F32 are constants where these are called. */
 
 #define MOST_SIDE 3u
 #define MOST_ROWS ((POOL_EACH - 1u) * 2u + MOST_SIDE)
 
 struct small_place {
-    const float *x; /* the first tap, which may lie outside */
+    int32_t first; /* tap: an element of x, or one that lies outside */
     int32_t top, left;
     uint32_t plane, oh, ow;
 };
@@ -104,23 +108,24 @@ DEVICE struct small_place small_place_of(const struct pool_args *arg, uint32_t i
                             .ow = i - row * (uint32_t)arg->ow};
     p.top = (int32_t)p.oh * arg->stride_h - arg->pad_top;
     p.left = (int32_t)p.ow * arg->stride_w - arg->pad_left;
-    p.x = arg->x + (int32_t)((plane * (uint32_t)arg->h + (uint32_t)p.top) * w + (uint32_t)p.left);
+    p.first = (int32_t)((plane * (uint32_t)arg->h + (uint32_t)p.top) * w + (uint32_t)p.left);
     return p;
 }
 
 /* All of them are on their way before one is used. What lies outside is `start`, with which neither
  * a maximum nor a sum changes. inside: none does. */
-DEVICE void load_taps(const struct pool_args *arg, const struct small_place *p, uint32_t rows,
-                      uint32_t size, bool inside, float start, float x[MOST_ROWS][MOST_SIDE])
+DEVICE void load_taps(const struct pool_args *arg, const struct small_place *p, uint32_t type,
+                      uint32_t rows, uint32_t size, bool inside, float start,
+                      float x[MOST_ROWS][MOST_SIDE])
 {
-    const float *row = p->x;
+    int32_t row = p->first;
     UNROLLED
     for (uint32_t r = 0; r < rows; r++, row += arg->w) {
         const bool in_h = (uint32_t)(p->top + (int32_t)r) < (uint32_t)arg->h;
         UNROLLED
         for (uint32_t c = 0; c < size; c++) {
             const bool in_w = (uint32_t)(p->left + (int32_t)c) < (uint32_t)arg->w;
-            x[r][c] = inside || (in_h && in_w) ? row[c] : start;
+            x[r][c] = inside || (in_h && in_w) ? value_at(arg->x, (uint32_t)row + c, type) : start;
         }
     }
 }
@@ -150,24 +155,25 @@ DEVICE float small_mean(const struct pool_args *arg, const struct small_place *p
     return taps > 0 ? sum / (float)taps : 0.0f;
 }
 
-DEVICE void small_outputs(const struct pool_args *arg, const struct small_place *p, uint32_t size,
-                          uint32_t stride, uint32_t each, bool is_mean, bool inside)
+DEVICE void small_outputs(const struct pool_args *arg, const struct small_place *p, uint32_t type,
+                          uint32_t size, uint32_t stride, uint32_t each, bool is_mean, bool inside)
 {
     const float start = is_mean ? 0.0f : f32_from_bits(0xff800000u);
     float x[MOST_ROWS][MOST_SIDE];
-    load_taps(arg, p, (each - 1) * stride + size, size, inside, start, x);
-    float *y = arg->y + ((p->plane * (uint32_t)arg->oh + p->oh) * (uint32_t)arg->ow + p->ow);
+    load_taps(arg, p, type, (each - 1) * stride + size, size, inside, start, x);
+    uint32_t y = (p->plane * (uint32_t)arg->oh + p->oh) * (uint32_t)arg->ow + p->ow;
     UNROLLED
-    for (uint32_t j = 0; j < each; j++, y += arg->ow) {
+    for (uint32_t j = 0; j < each; j++, y += (uint32_t)arg->ow) {
         const float v = small_window(&x[j * stride], size, is_mean, start);
         if (inside || j == 0 || p->oh + j < (uint32_t)arg->oh)
-            *y = is_mean ? small_mean(arg, p, (int32_t)j, size, inside, v) : v;
+            put_value(arg->y, y, arg->y_type,
+                      is_mean ? small_mean(arg, p, (int32_t)j, size, inside, v) : v);
     }
 }
 
 /* A window that lies inside is one of y's, as those that y has not would reach beyond x. */
-DEVICE void small_windows(const struct pool_args *arg, uint32_t size, uint32_t stride,
-                          uint32_t each, bool is_mean)
+DEVICE void small_windows(const struct pool_args *arg, uint32_t type, uint32_t size,
+                          uint32_t stride, uint32_t each, bool is_mean)
 {
     const int32_t rows = (int32_t)((each - 1) * stride + size);
     FOR_EACH(i, arg->threads)
@@ -175,30 +181,38 @@ DEVICE void small_windows(const struct pool_args *arg, uint32_t size, uint32_t s
         const struct small_place p = small_place_of(arg, i, each);
         if (p.top >= 0 && p.left >= 0 && p.top <= arg->h - rows &&
             p.left <= arg->w - (int32_t)size)
-            small_outputs(arg, &p, size, stride, each, is_mean, true);
+            small_outputs(arg, &p, type, size, stride, each, is_mean, true);
         else
-            small_outputs(arg, &p, size, stride, each, is_mean, false);
+            small_outputs(arg, &p, type, size, stride, each, is_mean, false);
     }
 }
 
-DEVICE void pool_side(const struct pool_args *arg, uint32_t size, bool is_mean)
+DEVICE void pool_side(const struct pool_args *arg, uint32_t type, uint32_t size, bool is_mean)
 {
     if (arg->each == 1)
-        small_windows(arg, size, 1, 1, is_mean);
+        small_windows(arg, type, size, 1, 1, is_mean);
     else if (arg->stride_h == 1)
-        small_windows(arg, size, 1, POOL_EACH, is_mean);
+        small_windows(arg, type, size, 1, POOL_EACH, is_mean);
     else
-        small_windows(arg, size, 2, POOL_EACH, is_mean);
+        small_windows(arg, type, size, 2, POOL_EACH, is_mean);
+}
+
+DEVICE void pool_values(const struct pool_args *arg, uint32_t type)
+{
+    if (arg->kh == 3 && arg->is_mean)
+        pool_side(arg, type, 3, true);
+    else if (arg->kh == 3)
+        pool_side(arg, type, 3, false);
+    else if (arg->is_mean)
+        pool_side(arg, type, 2, true);
+    else
+        pool_side(arg, type, 2, false);
 }
 
 KERNEL(pool_small, pool_args)
 {
-    if (arg->kh == 3 && arg->is_mean)
-        pool_side(arg, 3, true);
-    else if (arg->kh == 3)
-        pool_side(arg, 3, false);
-    else if (arg->is_mean)
-        pool_side(arg, 2, true);
+    if (arg->x_type == VALUE_F32)
+        pool_values(arg, VALUE_F32);
     else
-        pool_side(arg, 2, false);
+        pool_values(arg, arg->x_type);
 }

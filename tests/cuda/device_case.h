@@ -18,6 +18,7 @@
 #include "cuda/pack_forms.h"
 #include "cuda/pack_relative.h"
 #include "op_interface/op_attr.h"
+#include "half_values.h"
 
 static const uint32_t orders[] = {0, 1, 2, 77};
 #define WORK_BYTES (1u << 20)
@@ -49,6 +50,34 @@ static inline void open_conv(struct one_op *t, const struct conv_case *c,
     one_op_list(t, ATTR_CONV_DILATIONS, 2, (int32_t[]){c->dilation, 1});
     one_op_list(t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
 }
+
+/* A case in 16 bits: floats of the step are numbers of a type (enum value_type), exactly, and so
+ * its outputs are rounded; but for some that stay f32. */
+static bool types_alternate = true;
+static bool in_halves;            /* the program runs all cases so */
+static uint32_t values, stay_f32; /* stay_f32: 0 none, 1 input 0, 2 the other inputs, 3 outputs */
+
+static inline bool is_halved(uint32_t input, bool is_output)
+{
+    return values && (is_output ? stay_f32 != 3 : stay_f32 != (input ? 2 : 1));
+}
+
+static inline uint32_t bits_of(float f)
+{
+    return values == VALUE_F16 ? f16_of_f32(f) : bf16_of_f32(f);
+}
+
+static inline float rounded_to_values(float f)
+{
+    return half_values(values == VALUE_BF16)[bits_of(f)];
+}
+
+static inline void round_tensor(const struct tview *t)
+{
+    for (size_t i = 0; t && t->data && t->type == PITH_F32 && i < shape_elems(&t->shape); i++)
+        ((float *)t->data)[i] = rounded_to_values(((float *)t->data)[i]);
+}
+
 static struct pith_plan plan = {.arena = NULL, .arena_bytes = UINT64_MAX};
 
 static inline void run_actions(const struct lowering *l, uint32_t order)
@@ -76,10 +105,12 @@ static inline double value_at(const struct tview *t, size_t i)
     return (double)((const float *)t->data)[i];
 }
 
-/* bound NULL: the same bits, but those of NaNs. Else element i may be bound[i] off. */
+/* bound NULL: the same bits, but those of NaNs. Else element i may be bound[i] off; halved: and
+ * what rounding makes of it, twice, as what is behind a sum may be applied to its rounded value. */
 static inline void check_output(const char *name, uint32_t order, const struct tview *got,
-                                const struct tview *expected, const double *bound)
+                                const struct tview *expected, const double *bound, bool halved)
 {
+    const double ulp = !halved ? 0 : values == VALUE_F16 ? 0x1p-11 : 0x1p-8;
     size_t each = pith_type_bytes(got->type), n = shape_elems(&got->shape);
     for (size_t i = 0; i < n; i++) {
         const uint8_t *a = (const uint8_t *)got->data + i * each;
@@ -89,7 +120,9 @@ static inline void check_output(const char *name, uint32_t order, const struct t
         double x = got->type == PITH_F32 ? value_at(got, i) : 0;
         double y = got->type == PITH_F32 ? value_at(expected, i) : 0;
         bool both_nan = x != x && y != y;
-        if (got->type != PITH_F32 || !(both_nan || (bound && fabs(x - y) <= bound[i])))
+        const double rounded = halved ? (double)rounded_to_values((float)y) : y;
+        bool near = bound ? fabs(x - y) <= bound[i] + 2 * ulp * fabs(y) + ulp / 4 : x == rounded;
+        if (got->type != PITH_F32 || !(both_nan || ((bound || halved) && near)))
             fail_msg("%s, order %u, element %zu: expected %.9g, got %.9g", name, order, i, y, x);
     }
 }
@@ -104,6 +137,36 @@ static inline struct guarded pack_constants(const struct lowering *l)
     return g;
 }
 
+/* The floats of t in memory of 16 bits, as the lowering sees them. */
+static inline struct guarded halve(struct lowering *l, const struct tview *t)
+{
+    struct guarded h = guard_new(2 * shape_elems(&t->shape), 1);
+    for (size_t i = 0; i < shape_elems(&t->shape); i++)
+        ((uint16_t *)h.data)[i] = (uint16_t)bits_of(((const float *)t->data)[i]);
+    pith_device_see(l, &(struct device_seen){t, h.data, values});
+    return h;
+}
+
+static inline uint32_t halve_inputs(struct lowering *l, const struct op_args *args,
+                                    struct guarded *halved)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < args->n_in; i++)
+        if (is_halved(i, false) && args->in[i] && args->in[i]->data &&
+            args->in[i]->type == PITH_F32 && !(i == 1 && args->weight))
+            halved[n++] = halve(l, args->in[i]);
+    if (is_halved(1, false) && args->fuse.residual)
+        halved[n++] = halve(l, args->fuse.residual);
+    return n;
+}
+
+static inline void widen(const struct guarded *half, const struct tview *t)
+{
+    for (size_t i = 0; i < shape_elems(&t->shape); i++)
+        ((float *)t->data)[i] =
+            half_values(values == VALUE_BF16)[((const uint16_t *)half->data)[i]];
+}
+
 /* What the device makes of the step, in each order. false: it has no kernel for it. behind: steps
  * that it is to do, too, whose last output is then looked at alone; or NULL. */
 static inline bool try_device_joined(const char *name, const struct step *product,
@@ -116,18 +179,23 @@ static inline bool try_device_joined(const char *name, const struct step *produc
                          .arena = (uintptr_t)plan.arena};
     if (behind)
         l.behind = *behind;
-    struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];
+    struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX], half[ONE_OP_MAX] = {0};
+    struct guarded halved[ONE_OP_MAX + 1];
     struct tview expected[ONE_OP_MAX];
+    const uint32_t n_halved = behind ? 0 : halve_inputs(&l, &s->args, halved);
     l.work = (uintptr_t)work.data;
     for (uint32_t i = 0; i < s->args.n_out; i++) {
         expected[i] = *s->args.out[i];
         out[i] = guard_new(bytes_of(&expected[i]), 1);
         s->args.out[i]->data = out[i].data;
+        if (is_halved(0, true) && !behind && expected[i].type == PITH_F32)
+            half[i] = halve(&l, s->args.out[i]);
     }
     bool known = pith_device_step(&l, product);
     struct guarded constants = pack_constants(&l);
     if (known && l.n_constants) {
         l.n_actions = l.n_args = 0;
+        l.seen_bytes = 0;
         l.constants = (uintptr_t)constants.data;
         known = pith_device_step(&l, product);
     }
@@ -137,15 +205,23 @@ static inline bool try_device_joined(const char *name, const struct step *produc
     for (size_t k = 0; known && k < sizeof orders / sizeof *orders; k++) {
         memset(work.data, 0xff, WORK_BYTES);
         for (uint32_t i = 0; i < s->args.n_out; i++)
-            memset(out[i].data, 0xff, bytes_of(&expected[i]));
+            memset(half[i].data ? half[i].data : out[i].data, 0xff,
+                   bytes_of(&expected[i]) / (half[i].data ? 2 : 1));
         run_actions(&l, orders[k]);
-        for (uint32_t i = 0; i < s->args.n_out; i++)
-            check_output(name, orders[k], s->args.out[i], &expected[i], bound);
+        for (uint32_t i = 0; i < s->args.n_out; i++) {
+            if (half[i].data)
+                widen(&half[i], s->args.out[i]);
+            check_output(name, orders[k], s->args.out[i], &expected[i], bound, half[i].data);
+        }
     }
     for (uint32_t i = 0; i < s->args.n_out; i++) {
         s->args.out[i]->data = expected[i].data;
         guard_free(&out[i]);
+        if (half[i].data)
+            guard_free(&half[i]);
     }
+    for (uint32_t i = 0; i < n_halved; i++)
+        guard_free(&halved[i]);
     guard_free(&work);
     guard_free(&constants);
     pith_device_lowering_free(&l);
@@ -171,9 +247,17 @@ static inline struct weight byte_weight(const struct tview *t)
                            .index_stream = {t->data, n}};
 }
 
-/* Inputs behind which nothing may be read. */
+/* Inputs behind which nothing may be read. Where cases are in 16 bits, types and what stays f32
+ * take turns. */
 static inline void guard_inputs(struct one_op *t, struct guarded *in)
 {
+    static uint32_t round;
+    values = in_halves ? (types_alternate ? VALUE_F16 + round / 4 % 2 : values) : VALUE_F32;
+    stay_f32 = round++ % 4;
+    for (uint32_t i = 0; values && i < t->args.n_in; i++)
+        round_tensor(&t->in[i]);
+    if (values)
+        round_tensor(t->args.fuse.residual);
     for (uint32_t i = 0; i < t->args.n_in; i++) {
         size_t bytes = t->in[i].data ? bytes_of(&t->in[i]) : 0;
         in[i] = guard_new(bytes, 1);
@@ -184,5 +268,11 @@ static inline void guard_inputs(struct one_op *t, struct guarded *in)
         t->in[i].data = in[i].data;
     }
 }
+
+/* All tests of a program, in f32 and in 16 bits. */
+#define RUN_IN_BOTH(tests)                                                                         \
+    (cmocka_run_group_tests(tests, NULL, NULL)                                                     \
+         ? 1                                                                                       \
+         : (in_halves = true, cmocka_run_group_tests(tests, NULL, NULL)))
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_blas.c - libcublasLt.so.13 on the fake driver's stream: products in double of matrices of
- * f32, or of f16 into f32, that lie column by column. What the real one would refuse, or read out
- * of place, is refused. */
+ * f32, or of f16 or bf16 into the same or f32, that lie column by column. What the real one would
+ * refuse, or read out of place, is refused. */
 #include "fake_blas.h"
 #include <math.h>
 #include <stdbool.h>
@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda/kernels/half_bits.h"
 #include "fake_cuda.h"
+#include "half_values.h"
 
 #define EXPORT __attribute__((visibility("default")))
 enum { NOT_INITIALIZED = 1, INVALID = 7, FAILED = 13, NOT_SUPPORTED = 15 };
@@ -23,14 +25,15 @@ struct layout {
     uint64_t rows, columns;
     int64_t step, batch_step;
     int32_t batches;
-    int type; /* 0: f32, 2: f16 */
+    int type; /* 0: f32, 2: f16, 14: bf16 */
 };
 struct desc {
     int32_t trans_a, trans_b, epilogue;
-    const float *bias;
+    const void *bias; /* of d's type */
 };
 struct preference {
     size_t work;
+    uint32_t aligned[4]; /* bytes, of a, b, c and d */
 };
 struct found {
     uint64_t algorithm[8];
@@ -119,7 +122,7 @@ EXPORT int cublasLtMatmulDescSetAttribute(struct desc *d, int which, const void 
 EXPORT int cublasLtMatrixLayoutCreate(struct layout **l, int type, uint64_t rows, uint64_t columns,
                                       int64_t step)
 {
-    if ((type != 0 && type != 2) || !rows || !columns || step < (int64_t)rows)
+    if ((type != 0 && type != 2 && type != 14) || !rows || !columns || step < (int64_t)rows)
         return INVALID;
     *l = make(sizeof **l);
     **l = (struct layout){rows, columns, step, 0, 1, type};
@@ -142,6 +145,8 @@ EXPORT int cublasLtMatrixLayoutSetAttribute(struct layout *l, int which, const v
 EXPORT int cublasLtMatmulPreferenceCreate(struct preference **p)
 {
     *p = make(sizeof **p);
+    for (int i = 0; i < 4; i++)
+        (*p)->aligned[i] = 256;
     return 0;
 }
 
@@ -153,6 +158,8 @@ EXPORT int cublasLtMatmulPreferenceDestroy(struct preference *p)
 EXPORT int cublasLtMatmulPreferenceSetAttribute(struct preference *p, int which, const void *v,
                                                 size_t bytes)
 {
+    if (which >= 5 && which <= 8)
+        return copy_value(&p->aligned[which - 5], sizeof p->aligned[0], v, bytes);
     return which == 1 ? copy_value(&p->work, sizeof p->work, v, bytes) : INVALID;
 }
 
@@ -162,8 +169,9 @@ struct product {
     struct desc desc;
     struct layout a, b, c, d;
     const void *a_data, *b_data;
-    const float *c_data;
-    float *d_data, alpha, beta;
+    const void *c_data;
+    void *d_data;
+    float alpha, beta;
     void *work;
     size_t work_bytes;
 };
@@ -175,8 +183,9 @@ static bool fits(const struct product *p)
     uint64_t k_too = p->desc.trans_b ? p->b.columns : p->b.rows;
     uint64_t n = p->desc.trans_b ? p->b.rows : p->b.columns;
     return k == k_too && m == p->d.rows && n == p->d.columns && p->c.rows == m &&
-           p->c.columns == n && p->a.type == p->b.type && p->c.type == 0 && p->d.type == 0 &&
-           p->a.batches == p->d.batches && p->b.batches == p->d.batches;
+           p->c.columns == n && p->a.type == p->b.type && p->c.type == p->d.type &&
+           (p->d.type == 0 || p->d.type == p->a.type) && p->a.batches == p->d.batches &&
+           p->b.batches == p->d.batches;
 }
 
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct desc *desc,
@@ -193,14 +202,16 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct desc *desc,
         return behaviour.no_algorithm == 1 ? NOT_SUPPORTED : 0;
     *n = 1;
     *found = (struct found){.algorithm = {ALGORITHM}, .work = preference->work / 2};
+    for (int i = 0; i < 4; i++)
+        found->algorithm[1 + i] = preference->aligned[i];
     return 0;
 }
 
-static double half(uint16_t bits)
+static double number(const void *x, int type, uint64_t at)
 {
-    int exponent = bits >> 10 & 31, digits = bits & 1023;
-    double size = exponent ? ldexp(1024 + digits, exponent - 25) : ldexp(digits, -24);
-    return bits >> 15 ? -size : size;
+    if (type == 0)
+        return (double)((const float *)x)[at];
+    return (double)half_values(type == 14)[((const uint16_t *)x)[at]];
 }
 
 static double element(const void *x, const struct layout *l, bool turned, uint64_t batch,
@@ -208,7 +219,20 @@ static double element(const void *x, const struct layout *l, bool turned, uint64
 {
     uint64_t at = batch * (uint64_t)l->batch_step +
                   (turned ? row * (uint64_t)l->step + column : column * (uint64_t)l->step + row);
-    return l->type ? half(((const uint16_t *)x)[at]) : (double)((const float *)x)[at];
+    return number(x, l->type, at);
+}
+
+static void put(void *y, int type, uint64_t at, float v)
+{
+    if (type == 0)
+        ((float *)y)[at] = v;
+    else
+        ((uint16_t *)y)[at] = (uint16_t)(type == 14 ? bf16_of_f32(v) : f16_of_f32(v));
+}
+
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
 static void put_one(const struct product *p, uint64_t batch, uint64_t row, uint64_t column)
@@ -221,10 +245,12 @@ static void put_one(const struct product *p, uint64_t batch, uint64_t row, uint6
                element(p->b_data, &p->b, p->desc.trans_b, batch, k, column);
     sum *= (double)p->alpha;
     if (p->beta > 0) /* else c is not read */
-        sum += (double)p->beta * (double)p->c_data[at];
+        sum += (double)p->beta * number(p->c_data, p->c.type, at);
     if (p->desc.epilogue & 4)
-        sum += (double)p->desc.bias[row];
-    p->d_data[at] = p->desc.epilogue & 2 && sum < 0 ? 0.0f : (float)sum;
+        sum += number(p->desc.bias, p->d.type, row);
+    if (p->desc.epilogue & 32)
+        sum = gelu(sum);
+    put(p->d_data, p->d.type, at, p->desc.epilogue & 2 && sum < 0 ? 0.0f : (float)sum);
 }
 
 /* It may use all the work that it was lent. */
@@ -239,15 +265,24 @@ static void run(void *arg)
     counts.products++;
 }
 
+/* Each matrix of a batch begins as was promised. */
+static bool is_aligned(const void *x, const struct layout *l, uint64_t bytes)
+{
+    const uint64_t step = (uint64_t)l->batch_step * (l->type ? 2 : 4);
+    return bytes && (uintptr_t)x % bytes == 0 && (l->batches == 1 || step % bytes == 0);
+}
+
 EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const float *alpha, const void *a,
                           const struct layout *a_layout, const void *b,
-                          const struct layout *b_layout, const float *beta, const float *c,
-                          const struct layout *c_layout, float *d, const struct layout *d_layout,
+                          const struct layout *b_layout, const float *beta, const void *c,
+                          const struct layout *c_layout, void *d, const struct layout *d_layout,
                           const uint64_t *algorithm, void *work, size_t work_bytes, void *stream)
 {
     struct product p = {*desc, *a_layout, *b_layout, *c_layout, *d_layout, a,         b,
                         c,     d,         *alpha,    *beta,     work,      work_bytes};
-    if (!handle || !stream || algorithm[0] != ALGORITHM || !fits(&p))
+    if (!handle || !stream || algorithm[0] != ALGORITHM || !fits(&p) ||
+        !is_aligned(a, a_layout, algorithm[1]) || !is_aligned(b, b_layout, algorithm[2]) ||
+        !is_aligned(c, c_layout, algorithm[3]) || !is_aligned(d, d_layout, algorithm[4]))
         return INVALID;
     if (behaviour.failing_product && ++n_products >= behaviour.failing_product)
         return FAILED;

@@ -14,6 +14,9 @@ struct fake_cuda_behaviour {
     uint32_t version;      /* 0: 13000 */
     uint32_t no_code;      /* the image has nothing for this device */
     uint64_t memory_bytes; /* of the device; 0: no limit */
+    /* What a launch (of other kernels than those for parts of sums and conversions) and another
+     * library's work take by the events; 0, 0: as they do here. */
+    uint32_t launch_ns, call_ns;
 };
 
 struct fake_cuda_counts {

@@ -134,5 +134,5 @@ int main(void)
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_no_key),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_IN_BOTH(tests);
 }

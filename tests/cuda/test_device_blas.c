@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Products by cuBLASLt, on the fake one (fake_blas.c): operands as they are and turned, epilogues,
- * batches; networks with and without it; and that tiles take over, with a note, where it is
- * missing, has no algorithm or cannot be opened. */
+ * batches; networks with and without it, in f32 and in 16 bits; and that tiles take over where they
+ * are faster, and, with a note, where it is missing, has no algorithm or cannot be opened. */
 #include "fake_blas.h"
 #include "fake_device.h"
 #include "guard_page.h"
-#include "base/half_float.h"
+#include "cuda/kernels/half_bits.h"
+#include "half_values.h"
+#include "gemm_model.h"
+#include "pith_load.h"
+#include "pith_pack.h"
+#include "cuda/device_plan.h"
+#include "op_interface/op_attr.h"
 #include "cuda/device_product.h"
 
 static uint64_t seed = 11;
@@ -54,20 +60,29 @@ static struct pith_cuda *open_fake(void)
 
 struct shape_case {
     uint32_t m, n, k, batches;
-    bool turn_a, turn_b, bias, residual, relu;
+    bool turn_a, turn_b, bias, residual;
+    uint32_t act;
     float alpha;
-    bool half; /* a and b are of f16 */
+    enum value_type factors, y; /* of a and b; of all else */
 };
 
-/* Rounds the floats to f16, and gives the same numbers in 2 bytes each. */
-static struct guarded halves_of(struct guarded *x, size_t n)
+static float float_of(uint16_t bits, enum value_type type)
 {
-    struct guarded h = guard_new(2 * n, 1);
+    return half_values(type == VALUE_BF16)[bits];
+}
+
+/* Rounds the floats to a type, and gives the same numbers in 2 bytes each; of f32 the same. */
+static struct guarded as_type(struct guarded *x, size_t n, enum value_type type)
+{
+    struct guarded h = guard_new(type ? 2 * n : 4 * n, 1);
     float *f = x->data;
-    for (size_t i = 0; i < n; i++) {
-        ((uint16_t *)h.data)[i] = half_from_f32(f[i]);
-        f[i] = half_to_f32(half_from_f32(f[i]));
+    for (size_t i = 0; i < n && type; i++) {
+        const uint32_t bits = type == VALUE_F16 ? f16_of_f32(f[i]) : bf16_of_f32(f[i]);
+        ((uint16_t *)h.data)[i] = (uint16_t)bits;
+        f[i] = float_of((uint16_t)bits, type);
     }
+    if (!type)
+        memcpy(h.data, x->data, 4 * n);
     return h;
 }
 
@@ -87,7 +102,11 @@ static double expected(const struct shape_case *c, const struct gemm_args *g, ui
     sum = (double)c->alpha * sum + (c->bias ? (double)g->c[column] : 0) +
           (c->residual ? (double)g->residual[at] : 0);
     *bound = 2.0 * c->k * size / 16777216 + 1e-6;
-    return c->relu && sum < 0 ? 0 : sum;
+    sum = c->act == ACT_RELU && sum < 0 ? 0 : sum;
+    if (c->act == ACT_GELU_TANH)
+        sum *= 0.5 * (1 + tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+    *bound += c->y == VALUE_F32 ? 0 : fabs(sum) * (c->y == VALUE_F16 ? 0x1p-11 : 0x1p-8);
+    return sum;
 }
 
 static void check_case(struct pith_cuda *cuda, struct pith_blas *blas, const struct shape_case *c)
@@ -109,19 +128,26 @@ static void check_case(struct pith_cuda *cuda, struct pith_blas *blas, const str
     g.c = c->bias ? bias.data : NULL;
     g.c_col = 1;
     g.residual = c->residual ? added.data : NULL;
-    g.act = c->relu ? ACT_RELU : ACT_NONE;
+    g.act = c->act;
+    g.a_type = c->factors;
+    g.y_type = g.residual_type = c->y;
     g.batch_rank = c->batches > 1;
     g.batch_dim[0] = c->batches;
     g.a_batch[0] = (uint32_t)a_size;
     g.b_batch[0] = (uint32_t)b_size;
     device_stream stream;
-    assert_true(pith_blas_takes(&g));
-    struct guarded a_half = halves_of(&a, c->half ? a_size * c->batches : 0);
-    struct guarded b_half = halves_of(&b, c->half ? b_size * c->batches : 0);
+    struct guarded own[] = {as_type(&a, a_size * c->batches, c->factors),
+                            as_type(&b, b_size * c->batches, c->factors),
+                            as_type(&bias, c->n, c->y), as_type(&added, y_size * c->batches, c->y),
+                            as_type(&y, y_size * c->batches, c->y)};
     struct gemm_args there = g;
-    there.a = c->half ? a_half.data : a.data;
-    there.b = c->half ? b_half.data : b.data;
-    struct blas_product *p = pith_blas_product_new(blas, &there, c->half, work.data);
+    there.a = own[0].data;
+    there.b = own[1].data;
+    there.c = c->bias ? own[2].data : NULL;
+    there.residual = c->residual ? own[3].data : NULL;
+    there.y = own[4].data;
+    assert_true(pith_blas_takes(&there, c->factors) && pith_blas_has_tail(&there));
+    struct blas_product *p = pith_blas_product_new(blas, &there, c->factors, work.data);
     assert_non_null(p);
     assert_int_equal(cuda->cuStreamCreate(&stream, DRIVER_STREAM_NON_BLOCKING), 0);
     assert_int_equal(pith_blas_run(p, stream), 0);
@@ -129,14 +155,15 @@ static void check_case(struct pith_cuda *cuda, struct pith_blas *blas, const str
     for (uint32_t i = 0; i < y_size * c->batches; i++) {
         double bound, want = expected(c, &g, (uint32_t)(i / y_size), (uint32_t)(i % y_size) / c->n,
                                       i % c->n, &bound);
-        if (!(fabs((double)g.y[i] - want) <= bound))
-            fail_msg("%u x %u x %u, element %u: %g, not %g", c->m, c->n, c->k, i, (double)g.y[i],
-                     want);
+        const double got =
+            c->y ? (double)float_of(((const uint16_t *)own[4].data)[i], c->y) : (double)there.y[i];
+        if (!(fabs(got - want) <= bound))
+            fail_msg("%u x %u x %u, element %u: %g, not %g", c->m, c->n, c->k, i, got, want);
     }
     cuda->cuStreamDestroy_v2(stream);
     pith_blas_product_free(p);
-    guard_free(&a_half);
-    guard_free(&b_half);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        guard_free(&own[i]);
     guard_free(&a);
     guard_free(&b);
     guard_free(&y);
@@ -149,14 +176,16 @@ static void test_products(void **state)
 {
     (void)state;
     static const struct shape_case of[] = {
-        {64, 128, 130, 1, false, false, false, false, false, 1.0f, false},
-        {70, 131, 129, 1, false, true, true, false, true, 1.0f, false},
-        {90, 120, 100, 1, true, false, true, true, false, 0.5f, false},
-        {128, 70, 128, 1, true, true, false, true, true, 2.0f, false},
-        {40, 100, 300, 3, false, true, false, false, false, 1.0f, false},
-        {33, 200, 170, 2, true, false, true, true, true, 1.0f, false},
-        {70, 131, 129, 1, false, true, true, false, true, 1.0f, true},
-        {33, 200, 170, 2, true, false, true, true, true, 0.5f, true},
+        {64, 128, 130, 1, false, false, false, false, ACT_NONE, 1.0f, VALUE_F32, VALUE_F32},
+        {70, 131, 129, 1, false, true, true, false, ACT_RELU, 1.0f, VALUE_F32, VALUE_F32},
+        {90, 120, 100, 1, true, false, true, true, ACT_NONE, 0.5f, VALUE_F32, VALUE_F32},
+        {128, 70, 128, 1, true, true, false, true, ACT_RELU, 2.0f, VALUE_F32, VALUE_F32},
+        {40, 100, 300, 3, false, true, false, false, ACT_NONE, 1.0f, VALUE_F32, VALUE_F32},
+        {33, 200, 170, 2, true, false, true, true, ACT_RELU, 1.0f, VALUE_F32, VALUE_F32},
+        {72, 136, 128, 1, false, true, true, false, ACT_RELU, 1.0f, VALUE_F16, VALUE_F32},
+        {40, 200, 168, 2, true, false, true, true, ACT_RELU, 0.5f, VALUE_F16, VALUE_F16},
+        {72, 136, 128, 1, false, true, true, true, ACT_GELU_TANH, 1.0f, VALUE_F16, VALUE_F16},
+        {16, 264, 256, 1, false, false, true, true, ACT_GELU_TANH, 1.0f, VALUE_BF16, VALUE_BF16},
     };
     struct pith_cuda *cuda = open_fake();
     void *context;
@@ -189,30 +218,44 @@ static void test_not_taken(void **state)
                                     .act = ACT_NONE};
     float c = 0;
     struct gemm_args g = plain;
-    assert_true(pith_blas_takes(&g));
+    assert_true(pith_blas_takes(&g, VALUE_F32) && pith_blas_has_tail(&g));
     g.act = ACT_TANH;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_has_tail(&g));
+    g.act = ACT_GELU_TANH;
+    assert_false(pith_blas_has_tail(&g));
+    g.y_type = VALUE_F16;
+    assert_true(pith_blas_has_tail(&g));
+    g.residual = &c;
+    assert_false(pith_blas_has_tail(&g));
     g = plain;
     g.c = &c;
     g.c_row = 1;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_has_tail(&g));
     g.c_row = 0;
     g.c_col = 1;
-    assert_true(pith_blas_takes(&g));
+    assert_true(pith_blas_has_tail(&g));
     g.beta = 0.5f;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_has_tail(&g));
     g = plain;
     g.a_col = 2;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_takes(&g, VALUE_F32));
     g = plain;
     g.m = 8;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_takes(&g, VALUE_F32));
     g = plain;
     g.k = g.n = 16;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_takes(&g, VALUE_F32));
     g = plain;
     g.batch_rank = 2;
-    assert_false(pith_blas_takes(&g));
+    assert_false(pith_blas_takes(&g, VALUE_F32));
+    g = plain;
+    assert_true(pith_blas_takes(&g, VALUE_F16));
+    g.a = (const float *)8;
+    assert_false(pith_blas_takes(&g, VALUE_F16));
+    g = plain;
+    g.a_row = 260;
+    assert_true(pith_blas_takes(&g, VALUE_F32));
+    assert_false(pith_blas_takes(&g, VALUE_F16));
 }
 
 /* ---- networks ------------------------------------------------------------------------------- */
@@ -248,17 +291,25 @@ static double off(struct pith_engine *a, struct pith_engine *b)
     return most / largest;
 }
 
+#define BLAS_IS_FASTER                                                                             \
+    (struct fake_cuda_behaviour)                                                                   \
+    {                                                                                              \
+        .launch_ns = 1000, .call_ns = 1                                                            \
+    }
+
 /* Runs on the device twice, with blas so, and once on the CPU; how many products it did. */
-static uint64_t run_dense(const char *blas, struct fake_blas_behaviour behaviour, const char *note)
+static uint64_t run_dense(const char *blas, struct fake_blas_behaviour behaviour,
+                          struct fake_cuda_behaviour driver, const char *note)
 {
     struct pith_packed packed = {0};
     if (!load_network("mnist_lenet5_caffe", &packed))
         skip();
-    fake_set((struct fake_cuda_behaviour){0});
+    fake_set(driver);
     blas_set(behaviour);
     struct pith_engine *cpu = open_dense(&packed, NULL, NULL),
                        *gpu = open_dense(&packed, "cuda:0", blas);
     uint32_t planned = pith_cuda_plan_facts(gpu->device).blas_products;
+    uint64_t products = blas_counts().products; /* that were timed */
     for (int i = 0; i < 2; i++)
         run_on(gpu, 1);
     run_on(cpu, 1);
@@ -267,7 +318,7 @@ static uint64_t run_dense(const char *blas, struct fake_blas_behaviour behaviour
     if (!strstr(pith_cuda_blas_note(gpu->cuda), note) ||
         (!*note && *pith_cuda_blas_note(gpu->cuda)))
         fail_msg("'%s', not '%s'", pith_cuda_blas_note(gpu->cuda), note);
-    uint64_t products = blas_counts().products;
+    products = blas_counts().products - products;
     assert_int_equal(products, 2 * planned);
     pith_engine_close(gpu);
     pith_engine_close(cpu);
@@ -280,26 +331,32 @@ static uint64_t run_dense(const char *blas, struct fake_blas_behaviour behaviour
 static void test_networks(void **state)
 {
     (void)state;
-    assert_true(run_dense("", (struct fake_blas_behaviour){0}, "") >= 2);
-    assert_int_equal(run_dense(NULL, (struct fake_blas_behaviour){0}, ""), 0);
+    const struct fake_blas_behaviour sound = {0};
+    assert_true(run_dense("", sound, BLAS_IS_FASTER, "") >= 2);
+    assert_int_equal(run_dense(NULL, sound, BLAS_IS_FASTER, ""), 0);
+    struct fake_cuda_behaviour tiles_are_faster = {.launch_ns = 1, .call_ns = 1000};
+    assert_int_equal(run_dense("", sound, tiles_are_faster, ""), 0);
 }
 
 static void test_tiles_take_over(void **state)
 {
     (void)state;
     assert_int_equal(run_dense("/nowhere/libcublasLt.so", (struct fake_blas_behaviour){0},
-                               "is not here (/nowhere/libcublasLt.so)"),
+                               BLAS_IS_FASTER, "is not here (/nowhere/libcublasLt.so)"),
                      0);
-    assert_int_equal(
-        run_dense("libcuda.so.1", (struct fake_blas_behaviour){0}, "lacks cublasLtCreate"), 0);
-    assert_int_equal(
-        run_dense("", (struct fake_blas_behaviour){.no_handle = 1}, "cannot be opened: status 1"),
-        0);
+    assert_int_equal(run_dense("libcuda.so.1", (struct fake_blas_behaviour){0}, BLAS_IS_FASTER,
+                               "lacks cublasLtCreate"),
+                     0);
+    assert_int_equal(run_dense("", (struct fake_blas_behaviour){.no_handle = 1}, BLAS_IS_FASTER,
+                               "cannot be opened: status 1"),
+                     0);
     for (uint32_t i = 1; i <= 2; i++)
         assert_int_equal(run_dense("", (struct fake_blas_behaviour){.no_algorithm = i},
-                                   "has nothing for a product of"),
+                                   BLAS_IS_FASTER, "has nothing for a product of"),
                          0);
 }
+
+#define TIMED_RUNS 13u /* of a product, before the graph is captured */
 
 /* A call that fails while the graph is captured ends the plan: a status and a line. */
 static void test_failing_product(void **state)
@@ -315,8 +372,8 @@ static void test_failing_product(void **state)
                                  .blas = ""};
     if (!load_network("mnist_lenet5_caffe", &packed))
         skip();
-    fake_set((struct fake_cuda_behaviour){0});
-    blas_set((struct fake_blas_behaviour){.failing_product = 1});
+    fake_set(BLAS_IS_FASTER);
+    blas_set((struct fake_blas_behaviour){.failing_product = TIMED_RUNS + 1});
     assert_int_equal(pith_engine_open_packed(&packed, &o, &e, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "cuda: cannot run a step"));
     pith_packed_free(&packed);
@@ -324,12 +381,169 @@ static void test_failing_product(void **state)
     assert_nothing_left();
 }
 
+/* ---- models -----------------------------------------------------------------------------------
+ */
+
+static struct pith_model *new_model(void)
+{
+    struct pith_model *m;
+    if (pith_model_new(NULL, &m))
+        abort();
+    m->values = pith_model_alloc(m, 32, sizeof *m->values);
+    m->nodes = pith_model_alloc(m, 16, sizeof *m->nodes);
+    m->inputs = pith_model_alloc(m, 2, sizeof *m->inputs);
+    m->outputs = pith_model_alloc(m, 2, sizeof *m->outputs);
+    return m;
+}
+
+static struct test_random draws = {7};
+
+static uint32_t drawn(struct pith_model *m, const char *name, uint32_t rank, const uint32_t *dim,
+                      bool bf16)
+{
+    uint32_t w = add_weight(m, name, rank, dim);
+    struct pith_const *c = m->values[w].constant;
+    for (uint64_t i = 0; i < c->count; i++)
+        ((float *)c->data)[i] = 0.1f * test_gauss(&draws);
+    for (uint64_t i = 0; i < c->count && bf16; i++)
+        ((float *)c->data)[i] = f32_from_bits(bf16_of_f32(((float *)c->data)[i]) << 16);
+    c->stored = bf16 ? PITH_BF16 : c->stored;
+    return w;
+}
+
+static uint32_t node(struct pith_model *m, const char *name, enum pith_op op, uint32_t n,
+                     const uint32_t *in, uint32_t rank, const uint32_t *dim)
+{
+    uint32_t y = add_value(m, name, rank, dim);
+    add_node(m, name, op, n, in, y);
+    return y;
+}
+
+/* Convolutions of one tap with a bias, a long activation, and a residual; the last one's windows
+ * are larger. */
+static void pointwise(struct pith_model *m, bool bf16)
+{
+    const uint32_t wide[] = {2, 72, 16, 16}, narrow[] = {2, 64, 16, 16};
+    uint32_t x = add_value(m, "x", 4, narrow), in[3];
+    m->inputs[m->n_inputs++] = x;
+    in[0] = node(m, "r", PITH_OP_RELU, 1, &x, 4, narrow);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t *own = i ? narrow : wide, *from = i ? wide : narrow;
+        const uint32_t taps[] = {own[1], from[1], 1, 1};
+        in[1] = drawn(m, i ? "w1" : "w0", 4, taps, bf16);
+        in[2] = drawn(m, i ? "b1" : "b0", 1, own + 1, false);
+        in[0] = node(m, i ? "c1" : "c0", PITH_OP_CONV, 3, in, 4, own);
+        m->nodes[m->n_nodes - 1].attr[ATTR_CONV_GROUP] = 1;
+        if (!i)
+            in[0] = node(m, "s", PITH_OP_SIGMOID, 1, in, 4, own);
+    }
+    in[1] = x;
+    in[0] = node(m, "sum", PITH_OP_ADD, 2, in, 4, narrow);
+    m->outputs[m->n_outputs++] = node(m, "y", PITH_OP_RELU, 1, in, 4, narrow);
+}
+
+/* A block of a transformer: GELU and a residual behind products, and one of two activations. */
+static void block(struct pith_model *m, bool bf16)
+{
+    const uint32_t wide[] = {96, 136}, narrow[] = {96, 128}, turned[] = {128, 96},
+                   square[] = {96, 96};
+    uint32_t x = add_value(m, "x", 2, narrow), in[2], both[2];
+    m->inputs[m->n_inputs++] = x;
+    in[0] = x;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t *own = i ? narrow : wide, *from = i ? wide : narrow;
+        in[1] = drawn(m, i ? "w1" : "w0", 2, (uint32_t[]){from[1], own[1]}, bf16);
+        in[0] = node(m, i ? "p1" : "p0", PITH_OP_MATMUL, 2, in, 2, own);
+        in[1] = drawn(m, i ? "b1" : "b0", 1, own + 1, false);
+        in[0] = node(m, i ? "a1" : "a0", PITH_OP_ADD, 2, in, 2, own);
+        if (i)
+            break;
+        in[0] = node(m, "g", PITH_OP_UNARY, 1, in, 2, own);
+        m->nodes[m->n_nodes - 1].attr[ATTR_KIND] = UNARY_GELU_TANH;
+    }
+    in[1] = x;
+    both[0] = node(m, "sum", PITH_OP_ADD, 2, in, 2, narrow);
+    both[1] = node(m, "t", PITH_OP_TRANSPOSE, 1, both, 2, turned);
+    in[0] = node(m, "scores", PITH_OP_MATMUL, 2, both, 2, square);
+    m->outputs[m->n_outputs++] = node(m, "y", PITH_OP_SOFTMAX, 1, in, 2, square);
+    m->nodes[m->n_nodes - 1].attr[ATTR_SOFTMAX_AXIS] = 1;
+}
+
+static struct pith_buffer packed(void (*build)(struct pith_model *m, bool bf16), bool bf16)
+{
+    struct pith_model *m = new_model();
+    struct pith_buffer file;
+    struct pith_error err = {0};
+    build(m, bf16);
+    if (pith_model_pack(m, NULL, &file, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    return file;
+}
+
+/* The model on the device beside the CPU, with so many products by cuBLASLt. */
+static void check_model(void (*build)(struct pith_model *m, bool bf16), enum value_type type,
+                        uint32_t products, uint32_t order)
+{
+    static const float bounds[] = {2e-5f, 1e-2f, 5e-2f};
+    struct pith_buffer file = packed(build, type == VALUE_BF16);
+    struct pith_cuda *cuda = open_fake();
+    struct pith_cuda_plan *gpu;
+    struct pith_session *s;
+    struct pith_error err = {0};
+    struct pith_tensor t;
+    struct fake_cuda_behaviour driver = BLAS_IS_FASTER;
+    driver.order = order;
+    fake_set(driver);
+    if (pith_open_memory(file.data, file.bytes, NULL, &s, &err))
+        fail_msg("%s", err.text);
+    struct pith_plan *plan = pith_plan_of(s);
+    pith_cuda_allow_blas(cuda, "");
+    pith_cuda_set_precision(cuda, type ? PITH_CUDA_F16 : PITH_CUDA_F32);
+    if (pith_cuda_plan_new(cuda, plan, &gpu, &err))
+        fail_msg("%s", err.text);
+    assert_string_equal(pith_cuda_blas_note(cuda), "");
+    assert_int_equal(gpu->lowering.values, type);
+    assert_int_equal(pith_cuda_plan_facts(gpu).cpu_steps, 0);
+    assert_int_equal(pith_cuda_plan_facts(gpu).blas_products, products);
+    pith_plan_output(plan, 0, &t);
+    const float *y = pith_plan_output_data(plan, 0);
+    float *kept = malloc((size_t)t.bytes), largest = 0;
+    pith_fill_normal(plan, 7);
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    memcpy(kept, y, (size_t)t.bytes);
+    pith_fill_normal(plan, 7);
+    assert_int_equal(pith_cuda_plan_run(gpu, &err), PITH_OK);
+    for (uint64_t i = 0; i < t.bytes / sizeof *y; i++)
+        largest = fmaxf(largest, fabsf(kept[i]));
+    for (uint64_t i = 0; i < t.bytes / sizeof *y; i++)
+        if (!(fabsf(y[i] - kept[i]) <= bounds[type] * largest))
+            fail_msg("type %d, element %u: %g, not %g", (int)type, (unsigned)i, (double)y[i],
+                     (double)kept[i]);
+    free(kept);
+    pith_cuda_plan_free(gpu);
+    pith_cuda_close(cuda);
+    pith_close(s);
+    pith_buffer_free(&file);
+    assert_int_equal(blas_counts().objects, 0);
+    assert_nothing_left();
+}
+
+static void test_models(void **state)
+{
+    (void)state;
+    for (enum value_type type = VALUE_F32; type <= VALUE_BF16; type++) {
+        check_model(pointwise, type, 2, type);
+        check_model(block, type, 3, 2 - type);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),        cmocka_unit_test(test_not_taken),
         cmocka_unit_test(test_networks),        cmocka_unit_test(test_tiles_take_over),
-        cmocka_unit_test(test_failing_product),
+        cmocka_unit_test(test_failing_product), cmocka_unit_test(test_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

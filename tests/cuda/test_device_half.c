@@ -323,5 +323,5 @@ int main(void)
         cmocka_unit_test(test_shared_conv), cmocka_unit_test(test_mma_products),
         cmocka_unit_test(test_mma_conv),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_IN_BOTH(tests);
 }

@@ -471,6 +471,8 @@ static void check_joined(struct one_op *product, uint32_t channels, uint32_t axi
 static void test_joined(void **state)
 {
     (void)state;
+    if (in_halves) /* beside integers values stay f32 */
+        return;
     for (int round = 0; round < 40; round++) {
         struct one_op t;
         uint32_t terms;
@@ -728,5 +730,5 @@ int main(void)
         cmocka_unit_test(test_shared_conv),
         cmocka_unit_test(test_direct_conv),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_IN_BOTH(tests);
 }

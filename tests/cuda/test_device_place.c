@@ -7,15 +7,16 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "cuda/device_plan.h"
+#include "cuda/kernels/half_bits.h"
 #include "op_interface/op_attr.h"
 
 /* x -> squeeze 1 x 1 -> relu -> expand 1 x 1 and expand 3 x 3, each with a relu -> concat [, pool
  * of x] -> last 1 x 1. */
 struct fire {
     uint32_t images, channels, squeezed, expanded, groups, side;
-    bool reads_twice; /* the 1 x 1 part is an output, too */
-    bool has_pool;    /* x, pooled, is the third part */
-    bool half;
+    bool reads_twice;       /* the 1 x 1 part is an output, too */
+    bool has_pool;          /* x, pooled, is the third part */
+    enum value_type values; /* between steps; BF16: weights are stored so */
     uint32_t launches_of_concat;
 };
 
@@ -35,6 +36,11 @@ static uint32_t convolution(struct built *b, const char *name, uint32_t x, uint3
     struct pith_const *c = b->m->values[w].constant;
     for (uint64_t i = 0; i < c->count; i++)
         ((float *)c->data)[i] = test_gauss(&b->r);
+    if (b->f->values == VALUE_BF16) {
+        for (uint64_t i = 0; i < c->count; i++)
+            ((float *)c->data)[i] = f32_from_bits(bf16_of_f32(((float *)c->data)[i]) << 16);
+        c->stored = PITH_BF16;
+    }
     uint32_t y = add_value(b->m, name, 4, (uint32_t[]){b->f->images, outputs, side, side});
     add_node(b->m, name, PITH_OP_CONV, 2, (uint32_t[]){x, w}, y);
     int32_t *attr = b->m->nodes[b->m->n_nodes - 1].attr;
@@ -106,8 +112,9 @@ static const struct step *concat_of(const struct pith_plan *plan)
 }
 
 /* Outputs of the device, where `there`, for the same input as the CPU's. */
-static void compare(struct pith_plan *plan, struct pith_cuda_plan *gpu, bool half)
+static void compare(struct pith_plan *plan, struct pith_cuda_plan *gpu, enum value_type values)
 {
+    static const float off[] = {1e-5f, 1e-2f, 5e-2f};
     struct pith_error err = {0};
     struct pith_tensor t;
     float *kept[2];
@@ -128,7 +135,7 @@ static void compare(struct pith_plan *plan, struct pith_cuda_plan *gpu, bool hal
                 largest = fmaxf(largest, fabsf(kept[i][k]));
             assert_true(largest > 0);
             for (uint64_t k = 0; k < t.bytes / sizeof *y; k++)
-                if (!(fabsf(y[k] - kept[i][k]) <= (half ? 1e-2f : 1e-5f) * largest))
+                if (!(fabsf(y[k] - kept[i][k]) <= off[values] * largest))
                     fail_msg("output %u, element %u: %g, not %g", i, (unsigned)k, (double)y[k],
                              (double)kept[i][k]);
             free(kept[i]);
@@ -147,12 +154,13 @@ static void check(const struct fire *f, uint32_t order)
     if (pith_open_memory(file.data, file.bytes, NULL, &s, &err) || pith_cuda_open(0, &cuda, &err))
         fail_msg("%s", err.text);
     struct pith_plan *plan = pith_plan_of(s);
-    pith_cuda_set_precision(cuda, f->half ? PITH_CUDA_F16 : PITH_CUDA_F32);
+    pith_cuda_set_precision(cuda, f->values ? PITH_CUDA_F16 : PITH_CUDA_F32);
     if (pith_cuda_plan_new(cuda, plan, &gpu, &err))
         fail_msg("%s", err.text);
     assert_int_equal(pith_cuda_plan_facts(gpu).cpu_steps, 0);
     assert_int_equal(gpu->step[concat_of(plan) - plan->step].n, f->launches_of_concat);
-    compare(plan, gpu, f->half);
+    assert_int_equal(gpu->lowering.values, f->values);
+    compare(plan, gpu, f->values);
     pith_cuda_plan_free(gpu);
     pith_cuda_close(cuda);
     pith_close(s);
@@ -164,13 +172,15 @@ static void test_places(void **state)
 {
     (void)state;
     static const struct fire of[] = {
-        {3, 9, 4, 70, 1, 5, false, false, false, 0},
-        {3, 9, 4, 70, 1, 5, false, false, true, 0},
-        {2, 20, 32, 64, 2, 9, false, true, false, 1},
-        {2, 20, 32, 64, 2, 9, false, true, true, 1},
-        {2, 9, 8, 12, 1, 6, true, false, true, 1},
-        {2, 30, 640, 20, 1, 3, false, false, false, 0},
-        {3, 30, 1300, 20, 1, 3, false, false, true, 0},
+        {3, 9, 4, 70, 1, 5, false, false, VALUE_F32, 0},
+        {3, 9, 4, 70, 1, 5, false, false, VALUE_F16, 0},
+        {2, 20, 32, 64, 2, 9, false, true, VALUE_F32, 1},
+        {2, 20, 32, 64, 2, 9, false, true, VALUE_F16, 1},
+        {2, 9, 8, 12, 1, 6, true, false, VALUE_F16, 2},
+        {2, 30, 640, 20, 1, 3, false, false, VALUE_F32, 0},
+        {3, 30, 1300, 20, 1, 3, false, false, VALUE_F16, 0},
+        {2, 20, 32, 64, 2, 9, false, true, VALUE_BF16, 1},
+        {3, 9, 4, 70, 1, 5, true, false, VALUE_BF16, 2},
     };
     for (uint32_t i = 0; i < sizeof of / sizeof *of; i++)
         check(&of[i], i % 3);

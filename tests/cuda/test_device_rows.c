@@ -193,5 +193,5 @@ int main(void)
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_row_sums),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_IN_BOTH(tests);
 }

@@ -58,6 +58,8 @@ static inline bool check_within(struct one_op *t, struct weight_case *k, enum la
                                 double *bound)
 {
     struct guarded in[ONE_OP_MAX];
+    types_alternate = false; /* what tensor cores multiply is of the weight's type */
+    values = k->w.type == PITH_BF16 ? VALUE_BF16 : VALUE_F16;
     guard_inputs(t, in);
     one_op_run(t, false);
     t->args.weight = &k->w;
