@@ -439,6 +439,7 @@ static void trial_ordered_depthwise_f32(struct trial *t)
         g.oh = (g.h + 2 * g.pad_top - 5) / g.stride_h + 1;
         g.ow = (g.w + 2 * g.pad_left - 5) / g.stride_w + 1;
     }
+    job.y_step = (size_t)g.oh * g.ow;
     size_t n = (size_t)job.planes * g.oh * g.ow;
     job.x = reals(t, job.planes * job.x_step);
     job.w = reals(t, job.planes * 9);
