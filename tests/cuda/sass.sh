@@ -18,8 +18,8 @@ flags=$("$MAKE" -s --eval 'print-flags: ; @echo $(CUDA_FLAGS)' print-flags)
 cp -r cuda/kernels "$work/cuda"
 sed 's/(const char \*)base + bytes)/(const char *)base + (bytes ^ 4u))/' cuda/kernels/sparse.cu >"$work/cuda/sparse.cu"
 cmp -s cuda/kernels/sparse.cu "$work/cuda/sparse.cu" && { echo "nothing planted"; status=1; }
-sed -i 's/pick_bytes(word, copy, /pick_bytes(word * 3u, copy, /' "$work/cuda/codes.cu"
-grep -q 'word \* 3u' "$work/cuda/codes.cu" || { echo "nothing planted in codes.cu"; status=1; }
+sed -i 's/pick_bytes(word, copy, /pick_bytes(word ^ 77u * (i + 1), copy, /' "$work/cuda/codes.cu"
+grep -q '77u' "$work/cuda/codes.cu" || { echo "nothing planted in codes.cu"; status=1; }
 printf '#include "product.cu"\n#include "sparse.cu"\n#include "codes.cu"\n' >"$work/cuda/planted.cu"
 "$nvcc" -I"$work/cuda" $flags -cubin -arch=sm_90 "$work/cuda/planted.cu" -o "$work/sm_90.cubin" || status=1
 python3 tests/cuda/sass.py "$disassembler" "$list" "$work/sm_90.cubin" >"$work/said" && { echo "a dearer loop passes"; status=1; }
