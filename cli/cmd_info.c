@@ -205,10 +205,10 @@ static const char *formula_of(const struct pith_model *m, const struct pith_mode
     return simple_formula(m, other, v, w, text);
 }
 
-/* As dimension i; a sum in brackets. */
+/* As dimension i; what is more than a name in brackets. */
 static int put_formula(char *text, size_t room, uint32_t i, const char *formula)
 {
-    const bool sum = strpbrk(formula, " /") != NULL;
+    const bool sum = strpbrk(formula, " /*") != NULL;
     return snprintf(text, room, "%s%s%s%s", i ? "x" : "", sum ? "(" : "", formula, sum ? ")" : "");
 }
 
@@ -243,11 +243,13 @@ static struct pith_model *with_other_sizes(const struct pith_model *m)
     }
     bool done = false;
     for (uint32_t step = 96; step > 0 && !done; step -= step > 32 ? 32 : step > 8 ? 8 : 1) {
+        bool apart = true; /* sizes that are equal are not there */
         for (uint32_t i = 0; i < m->n_sizes; i++) {
             uint32_t less = step * (1 + i), is = m->sizes[i].value;
+            apart = apart && (is > less || is == 1);
             value[i] = is > less ? is - less : is > 1 ? (is + 1) / 2 : is + 1;
         }
-        done = !pith_model_set_sizes(other, value, NULL);
+        done = (apart || step == 1) && !pith_model_set_sizes(other, value, NULL);
     }
     free(value);
     return other;

@@ -12,7 +12,8 @@
  *                        to the first and must hold for all
  *
  * Which numbers a network takes is tried: primes first, then multiples of 8 and of 32 (those that
- * halve a picture several times), then the same number for sizes without a name, then for all. */
+ * halve a picture several times), which sizes then count, then the same number for sizes without a
+ * name, then for all. */
 #include "onnx/onnx_open.h"
 
 #include <stdio.h>
@@ -175,7 +176,7 @@ enum pith_status pith_onnx_begin_pass(struct open_import *o, const uint32_t *val
     for (uint32_t i = 0; i < o->n_dims; i++) {
         const struct open_dim *d = &o->dims[i];
         int32_t dim = 0;
-        if (!d->batch && (!pith_size_value(&d->e, value, &dim) || dim <= 0))
+        if (!d->batch && (!pith_size_value(&d->scaled, value, &dim) || dim <= 0))
             return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "a dimension is not positive");
         shape[d->input].dim[d->dim] = (uint32_t)dim;
     }
@@ -318,21 +319,37 @@ enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct 
 /* ---- numbers to try -------------------------------------------------------------------------- */
 
 struct family {
-    uint32_t step, first; /* numbers are step * (first, first + 1, ...) */
+    uint32_t step, first; /* dimensions are step * (first, first + 1, ...) */
     bool narrow;          /* all stay small, as where there are few positions */
     bool far;             /* up to 64 times the first: for formulas with a large divisor */
 };
 static const struct family families[] = {{1, 11, false, false},   {1, 11, true, false},
-                                         {1, 67, false, false},   {8, 5, false, false},
-                                         {32, 3, true, false},    {1, 4, true, false},
+                                         {1, 67, false, false},   {1, 4, true, false},
                                          {1, 1009, false, true},  {1, 1009, false, false},
-                                         {1, 16001, false, true}, {1, 16001, false, false}};
+                                         {1, 16001, false, true}, {1, 16001, false, false},
+                                         {8, 5, false, false},    {32, 3, true, false}};
 #define LARGE 1000 /* of families: lengths of sound, not numbers of samples */
+
+/* A network that takes multiples of 32 alone gets sizes that count 32 elements; samples are counted
+ * one by one. */
+static void choose_units(struct open_import *o, uint32_t step)
+{
+    for (uint32_t i = 0; i < o->names.n; i++)
+        o->unit[i] = o->outermost[o->same_as[i]] ? 1 : step;
+    for (uint32_t i = 0; i < o->n_dims; i++) {
+        struct size_expression *e = &o->dims[i].scaled;
+        *e = o->dims[i].e;
+        for (uint32_t t = 0; t < e->n_terms; t++)
+            for (uint32_t k = 0; k < e->term[t].n_factors; k++)
+                e->term[t].times *= (int32_t)o->unit[e->term[t].factor[k]];
+    }
+}
 
 /* Pass 0: all at their base; 1 + 2 i, 2 + 2 i: size i at another; the last ones: all at others,
  * whose rests by 8 and 16 differ. */
 static void choose_values(struct open_import *o, const struct family *f)
 {
+    choose_units(o, f->step);
     static const uint32_t spread[SIZE_NAMES] = {0,  6,  12, 20, 26, 30, 32, 36,
                                                 42, 48, 50, 56, 60, 62, 68, 72};
     static const uint32_t wide[ONNX_FIT_JOINT] = {2, 7, 29, 53, 86};
@@ -354,7 +371,7 @@ static void choose_values(struct open_import *o, const struct family *f)
             if (k > 2 * n && f->far && large)
                 more += f->first * times[k - 2 * n - 1];
             const uint32_t first = f->first > LARGE && !large ? families[0].first : f->first;
-            o->value[k][i] = f->step * (first + (f->step > 1 ? as : spread[as]) + more);
+            o->value[k][i] = first + (f->step > 1 ? as : spread[as]) + more;
         }
 }
 
@@ -565,11 +582,11 @@ static enum pith_status add_formulas(struct open_import *o, struct pith_model *m
         status = pith_error_no_memory(&o->err);
     for (uint32_t i = 0; i < o->n_dims && !status; i++) {
         struct open_dim *d = &o->dims[i];
-        for (uint32_t t = 0; t < d->e.n_terms; t++)
-            for (uint32_t k = 0; k < d->e.term[t].n_factors; k++)
-                d->e.term[t].factor[k] = (uint8_t)o->same_as[d->e.term[t].factor[k]];
+        for (uint32_t t = 0; t < d->scaled.n_terms; t++)
+            for (uint32_t k = 0; k < d->scaled.term[t].n_factors; k++)
+                d->scaled.term[t].factor[k] = (uint8_t)o->same_as[d->scaled.term[t].factor[k]];
         if (!d->batch && !add_sized(m, m->sized, &m->n_sized, d->input * PITH_MAX_RANK + d->dim,
-                                    &d->e, &o->names))
+                                    &d->scaled, &o->names))
             status = pith_error_no_memory(&o->err);
     }
     for (uint32_t i = 0; i < o->names.n && !status; i++) {
@@ -610,8 +627,8 @@ static enum pith_status try_family(struct open_import *o, const struct family *f
     if (!status)
         status = add_formulas(o, made);
     if (!status && o->names.n) {
-        pith_onnx_choose_sizes(o, made, f->step);
-        status = pith_onnx_test_sizes(o, made, f->step);
+        pith_onnx_choose_sizes(o, made);
+        status = pith_onnx_test_sizes(o, made);
     }
     if (status)
         pith_model_free(made);

@@ -12,7 +12,8 @@
 struct open_dim {
     uint32_t input, dim;
     bool named, batch;
-    struct size_expression e;
+    struct size_expression e;      /* as in the file */
+    struct size_expression scaled; /* of sizes that count units: 32*height */
 };
 
 struct value_note {
@@ -60,6 +61,7 @@ struct open_import {
     bool picture[SIZE_NAMES];     /* a height or width */
     bool outermost[SIZE_NAMES];   /* a first dimension: rather a number of samples than a length */
     uint32_t same_as[SIZE_NAMES]; /* for numbers: that of this size */
+    uint32_t unit[SIZE_NAMES];    /* a size counts so many elements: it has to be a multiple */
     uint32_t n_fixed;
     struct fixed_size fixed[SIZE_NAMES];
     /* the passes */
@@ -91,11 +93,11 @@ enum pith_status pith_onnx_same_nodes(struct open_import *o, const struct pass *
 enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_note *node,
                                       const char *why);
 
-/* onnx_size_range.c. step: sizes are multiples of it. */
-void pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m, uint32_t step);
+/* onnx_size_range.c. */
+void pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m);
 /* PITH_OK: imports at larger and smaller sizes make what m says. PITH_ERR_UNSUPPORTED, with the
  * reason in o->err: they do not. PITH_ERR_MEMORY. */
-enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *m, uint32_t step);
+enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *m);
 
 /* onnx_fixed_sizes.c: whether there are sizes for which weights leave one number. They are added to
  * o->fixed. value [SIZE_NAMES]: numbers that the network does not take; changed. *found false:

@@ -36,28 +36,28 @@ static bool takes(struct pith_model *m, uint32_t *value, uint32_t i, uint32_t v)
 }
 
 /* The largest that shapes and memory allow: a table of positions ends somewhere. */
-static void find_max(struct pith_model *m, uint32_t *value, uint32_t i, uint32_t step)
+static void find_max(struct pith_model *m, uint32_t *value, uint32_t i)
 {
-    uint32_t base = value[i], low = base / step, high = MOST / step;
+    uint32_t base = value[i], low = base, high = MOST;
     while (high - low > 1) {
         uint32_t mid = low + (high - low) / 2;
-        *(takes(m, value, i, mid * step) ? &low : &high) = mid;
+        *(takes(m, value, i, mid) ? &low : &high) = mid;
     }
-    m->sizes[i].max = low * step;
+    m->sizes[i].max = low;
     takes(m, value, i, base);
 }
 
-void pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m, uint32_t step)
+void pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m)
 {
     uint32_t value[SIZE_NAMES];
     for (uint32_t i = 0; i < m->n_sizes; i++)
         value[i] = m->sizes[i].value;
     for (uint32_t i = 0; i < m->n_sizes; i++)
-        find_max(m, value, i, step);
+        find_max(m, value, i);
     for (uint32_t i = 0; i < m->n_sizes; i++) {
         const char *name = m->sizes[i].name;
         const uint32_t at = pith_size_name(&o->names, name, strlen(name));
-        uint32_t usual = o->picture[at] ? USUAL_PICTURE : USUAL_LENGTH;
+        const uint32_t usual = (o->picture[at] ? USUAL_PICTURE : USUAL_LENGTH) / o->unit[at];
         if (o->outermost[at] && takes(m, value, i, 1))
             continue;
         if (usual > value[i])
@@ -128,31 +128,32 @@ static enum pith_status same_as_model(struct open_import *o, const struct pith_m
 
 /* Sizes far beyond those that formulas were found with: numbers that were all equal there, or on
  * one line by chance, are not here. */
-static enum pith_status test_larger(struct open_import *o, struct pith_model *m, uint32_t step)
+static enum pith_status test_larger(struct open_import *o, struct pith_model *m)
 {
     static const uint32_t times[] = {1, 3, 10};
     uint32_t usual[SIZE_NAMES], value[SIZE_NAMES];
-    bool other;
+    bool wrong = false;
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < m->n_sizes; i++)
         usual[i] = m->sizes[i].value;
     for (uint32_t t = 0; t < 3 && !status; t++) {
         for (uint32_t i = 0; i < m->n_sizes; i++) {
-            value[i] = usual[i] * times[t] / step * step + step * (3 + 2 * i);
+            value[i] = usual[i] * times[t] + 3 + 2 * i;
             if (value[i] > m->sizes[i].max)
                 value[i] = m->sizes[i].max;
         }
         if (pith_model_set_sizes(m, value, NULL) == PITH_OK && is_small(m))
-            status = same_as_model(o, m, true, &other);
+            status = same_as_model(o, m, true, &wrong);
+        if (t > 0 && !wrong && status != PITH_ERR_MEMORY)
+            status = PITH_OK; /* import ends somewhere: a Slice leaves nothing */
     }
     pith_model_set_sizes(m, usual, NULL);
     return status == PITH_ERR_LIMIT ? PITH_OK : status; /* as large as memory lets it be */
 }
 
-/* The same for smaller ones. Where import refuses a size or makes other nodes, nothing is said of
- * the formulas: only where they are wrong does this fail. The smallest are special: a picture of
- * one pixel is not resized at all. */
-static enum pith_status test_smaller(struct open_import *o, struct pith_model *m, uint32_t step)
+/* The same for smaller ones, where shapes count: a Slice may end beyond its input, and a picture of
+ * one pixel is not resized. Where import refuses a size or makes other nodes, nothing is said. */
+static enum pith_status test_smaller(struct open_import *o, struct pith_model *m)
 {
     uint32_t usual[SIZE_NAMES], value[SIZE_NAMES], most = 0;
     bool wrong = false;
@@ -164,12 +165,12 @@ static enum pith_status test_smaller(struct open_import *o, struct pith_model *m
     memcpy(value, usual, sizeof value);
     for (most = most > LEAST_SMALLER ? most : LEAST_SMALLER; most > 0; most /= 2) {
         if (pith_model_set_sizes(m, value, NULL) == PITH_OK)
-            status = same_as_model(o, m, step == 1 && most >= 4, &wrong);
+            status = same_as_model(o, m, false, &wrong);
         if (wrong || status == PITH_ERR_MEMORY)
             break;
         for (uint32_t i = 0; i < m->n_sizes; i++) {
             const uint32_t half = most / 2, max = m->sizes[i].max;
-            value[i] = half > 2 ? (half | 1) + 2 * i : half; /* no multiple of step */
+            value[i] = half > 2 ? (half | 1) + 2 * i : half;
             value[i] = value[i] > max ? max : value[i];
         }
     }
@@ -177,8 +178,8 @@ static enum pith_status test_smaller(struct open_import *o, struct pith_model *m
     return wrong || status == PITH_ERR_MEMORY ? status : PITH_OK;
 }
 
-enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *m, uint32_t step)
+enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *m)
 {
-    enum pith_status status = test_larger(o, m, step);
-    return status ? status : test_smaller(o, m, step);
+    enum pith_status status = test_larger(o, m);
+    return status ? status : test_smaller(o, m);
 }

@@ -153,18 +153,6 @@ static void test_open_as_fixed(void **state)
 static const struct {
     const char *net, *why;
 } refused[] = {
-    /* what follows sizes by no formula, though it does where they are large, or multiples of 8 */
-    {"x f32 [N,seq,4] | " LENGTH "Max n 20 -> m; Sub m n -> d; Unsqueeze d [0] -> l;"
-     "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> y | y",
-     OPEN "node 'n7' has an attribute that follows no formula of the sizes)"},
-    {"x f32 [N,seq,4] | " LENGTH "Neg n -> m; Mod m 8 -> d; Unsqueeze d [0] -> l;"
-     "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> p; ReduceSum{keepdims=0} p [1] -> y | "
-     "y",
-     OPEN "node 'n7' has an attribute that follows no formula of the sizes)"},
-    {"x f32 [N,seq,4] | " LENGTH "Less n 20 -> c; Where c 1 n -> m;" FIRST_ROWS,
-     OPEN "node 'n6' has an attribute that follows no formula of the sizes)"},
-    {"x f32 [N,seq,4] | " LENGTH "Mod n 2 -> k; Add k 1 -> m;" FIRST_ROWS,
-     OPEN "node 'n6' has an attribute that follows no formula of the sizes)"},
     {"x f32 [N,seq,4] | " LENGTH "Sub n n -> z; Range z z 1 -> at; Gather{axis=1} x at -> e;"
      "Concat{axis=1} x e -> y | y",
      OPEN "node 'n5' (Gather): input 1 'at' has no elements)"},
@@ -180,6 +168,33 @@ static const struct {
      "stay open: it has "
      "more than 16 open sizes)"},
 };
+
+/* What takes multiples alone has a size that counts them: others do not fit its inputs. */
+static void test_multiples(void **state)
+{
+    static const struct {
+        const char *net, *dim;
+    } nets[] = {
+        {"x f32 [N,seq,4] | " LENGTH "Neg n -> m; Mod m 8 -> d; Unsqueeze d [0] -> l;"
+         "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> p; "
+         "ReduceSum{keepdims=0} p [1] -> y | y",
+         "8*seq"},
+        {"x f32 [N,seq,4] | " LENGTH "Mod n 2 -> k; Add k 1 -> m;" FIRST_ROWS, "8*seq"},
+        /* another formula below 20, so above it in multiples of 32 */
+        {"x f32 [N,seq,4] | " LENGTH "Max n 20 -> m; Sub m n -> d; Unsqueeze d [0] -> l;"
+         "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> y | y",
+         "32*seq"},
+        {"x f32 [N,seq,4] | " LENGTH "Less n 20 -> c; Where c 1 n -> m;" FIRST_ROWS, "32*seq"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        struct pith_model *m = read_network(network_file(nets[i].net, NULL, false), nets[i].net);
+        assert_int_equal(m->n_sizes, 1);
+        assert_int_equal(m->n_sized > 0, 1);
+        assert_string_equal(m->sized[0].formula, nets[i].dim);
+        pith_model_free(m);
+    }
+}
 
 static void test_refused(void **state)
 {
@@ -238,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_as_fixed), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_chosen)};
+        cmocka_unit_test(test_multiples), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_chosen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
