@@ -78,9 +78,10 @@ static void case_add(struct dense_case *t, size_t i, double a, double b)
 static void case_expect(struct dense_case *t, uint32_t terms)
 {
     static const struct epilogue fuses[] = {
-        {ACT_NONE, 0, 0, NULL}, {ACT_RELU, 0, 0, NULL},     {ACT_CLIP, -0.5f, 1.5f, NULL},
-        {ACT_TANH, 0, 0, NULL}, {ACT_LEAKY, 0.1f, 0, NULL}, {ACT_HARD_SWISH, 0, 0, NULL},
-        {ACT_SWISH, 0, 0, NULL}};
+        {.act = ACT_NONE, .a = 0, .b = 0},        {.act = ACT_RELU, .a = 0, .b = 0},
+        {.act = ACT_CLIP, .a = -0.5f, .b = 1.5f}, {.act = ACT_TANH, .a = 0, .b = 0},
+        {.act = ACT_LEAKY, .a = 0.1f, .b = 0},    {.act = ACT_HARD_SWISH, .a = 0, .b = 0},
+        {.act = ACT_SWISH, .a = 0, .b = 0}};
     size_t n = shape_elems(&t->view[4].shape);
     t->sum = calloc(n, sizeof *t->sum);
     t->size = calloc(n, sizeof *t->size);

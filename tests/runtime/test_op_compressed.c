@@ -95,7 +95,7 @@ static const char *check(const struct compressed *t, const struct weight_want *w
                            .weight = &k.w,
                            .choice =
                                (uint8_t)(conv && t->product ? 1 + 16 * t->product : t->product),
-                           .fuse = {ACT_RELU, 0, 0, NULL},
+                           .fuse = {.act = ACT_RELU},
                            .lowered = lowered};
     pith_kernels_fill(&kernels, t->features);
     pith_op_attr_defaults(args.info, attr);
@@ -207,7 +207,7 @@ static void run_conv(const struct pruned_conv *t, const struct weight_case *k, u
                            .out = outs,
                            .weight = &k->w,
                            .choice = choice,
-                           .fuse = {ACT_RELU, 0, 0, NULL},
+                           .fuse = {.act = ACT_RELU},
                            .lowered = lowered};
     pith_kernels_fill(&kernels, features);
     pith_op_attr_defaults(args.info, attr);

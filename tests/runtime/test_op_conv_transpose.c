@@ -85,7 +85,7 @@ static void check_up(const struct up_case *k)
     }
     case_expect(&t, k->c * 81 + 1);
     size_t n_y = shape_elems(&t.view[4].shape), out = n_y / k->n / k->o / k->group;
-    t.args.fuse = (struct epilogue){ACT_NONE, 0, 0, NULL};
+    t.args.fuse = (struct epilogue){.act = ACT_NONE};
     memset(t.sum, 0, n_y * sizeof *t.sum);
     memset(t.size, 0, n_y * sizeof *t.size);
     const float *bias = t.view[2].data;
