@@ -93,23 +93,27 @@ static enum pith_status fix_as(struct open_import *o, uint32_t *value, uint32_t 
 }
 
 /* Size i, which the dimension `dim` of the node at hand follows: as what makes it one of a
- * weight's. */
+ * weight's. Where two numbers do, neither has to be it: x [1, 6] and x [1, 1] are both added to a
+ * weight. */
 static enum pith_status fix_dim(struct open_import *o, uint32_t *value, uint32_t i,
                                 const struct stop *at, uint32_t dim, uint32_t after, bool *found)
 {
     enum pith_status status = PITH_OK;
     const int64_t slope = (int64_t)after - dim;
+    uint32_t right = 0;
     for (uint32_t k = 0; k < at->n; k++)
         for (uint32_t d = 0; at->constant[k] && d < at->shape[k].rank; d++) {
             const int64_t v =
                 value[i] + ((int64_t)at->shape[k].dim[d] - dim) * (int64_t)STEP / slope;
-            if (v < 1 || v > INT16_MAX || v == value[i])
+            bool goes_on = false;
+            if (v < 1 || v > INT16_MAX || v == value[i] || v == right)
                 continue;
-            status = fix_as(o, value, i, (uint32_t)v, at->place, found);
-            if (status || *found)
+            status = try_value(o, value, i, (uint32_t)v, at->place, &goes_on);
+            if (status || (goes_on && right))
                 return status;
+            right = goes_on ? (uint32_t)v : right;
         }
-    return status;
+    return right ? fix_as(o, value, i, right, at->place, found) : status;
 }
 
 static enum pith_status fix_size(struct open_import *o, uint32_t *value, uint32_t i,

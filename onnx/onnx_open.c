@@ -321,7 +321,7 @@ enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct 
 struct family {
     uint32_t step, first; /* dimensions are step * (first, first + 1, ...) */
     bool narrow;          /* all stay small, as where there are few positions */
-    bool far;             /* up to 64 times the first: for formulas with a large divisor */
+    bool far;             /* up to a million: for formulas with a large divisor */
 };
 static const struct family families[] = {{1, 11, false, false},   {1, 11, true, false},
                                          {1, 67, false, false},   {1, 4, true, false},
@@ -354,7 +354,9 @@ static void choose_values(struct open_import *o, const struct family *f)
                                                 42, 48, 50, 56, 60, 62, 68, 72};
     static const uint32_t wide[ONNX_FIT_JOINT] = {2, 7, 29, 53, 86};
     static const uint32_t close[ONNX_FIT_JOINT] = {2, 7, 5, 12, 17};
-    static const uint32_t times[ONNX_FIT_JOINT] = {1, 2, 5, 11, 63};
+    /* Where a quotient that is rounded steps up: multiples of the usual steps of sound, and one
+     * less. */
+    static const uint32_t far[ONNX_FIT_JOINT] = {15360, 23039, 70560, 141119, 1000003};
     const uint32_t *joint = f->narrow ? close : wide;
     const uint32_t n = o->names.n;
     o->n_passes = 1 + 2 * n + ONNX_FIT_JOINT;
@@ -368,10 +370,10 @@ static void choose_values(struct open_import *o, const struct family *f)
             if (k > 2 * n && f->step > 1)
                 more = joint[k - 2 * n - 1] / 4 + 1 + as;
             const bool large = f->first > LARGE && !(o->outermost[as] && n > 1);
-            if (k > 2 * n && f->far && large)
-                more += f->first * times[k - 2 * n - 1];
             const uint32_t first = f->first > LARGE && !large ? families[0].first : f->first;
             o->value[k][i] = first + (f->step > 1 ? as : spread[as]) + more;
+            if (k > 2 * n && f->far && large)
+                o->value[k][i] = far[k - 2 * n - 1] + (as ? 15360 * (as - o->outermost[0]) : 0);
         }
 }
 
