@@ -71,7 +71,7 @@ else
     fail "cannot quantize"
 fi
 # no CUDA library is linked
-ldd "$PITH" | grep -Ei 'cuda|cublas|nvidia' && { echo "pith links a CUDA library"; status=1; }
+ldd "$PITH" | grep -Ei 'libcuda|libcublas|nvidia' && { echo "pith links a CUDA library"; status=1; }
 # not a byte of it in the runtime's archive
 ar t "$PITH_O/libpith-runtime.a" | grep -E 'cuda|device_|driver\.o' && { echo "the runtime holds device code"; status=1; }
 exit $status
