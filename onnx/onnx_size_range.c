@@ -118,9 +118,13 @@ static enum pith_status same_as_model(struct open_import *o, const struct pith_m
         *wrong = true;
         status = pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
                                  "an output has another shape with other sizes");
-    } else if (!status && !(status = pith_onnx_same_nodes(o, p))) {
-        status = same_numbers(o, m, exact);
-        *wrong = status != PITH_OK;
+    } else if (!status) {
+        status = pith_onnx_same_nodes(o, p);
+        *wrong = exact && status;
+        if (!status) {
+            status = same_numbers(o, m, exact);
+            *wrong = status != PITH_OK;
+        }
     }
     pith_onnx_free_pass(p);
     return status;

@@ -24,6 +24,10 @@ static const struct {
      {"seq=2", "seq=33"}},
     {"x f32 [N,seq,4] | Shape{start=1} x -> s; Cast{to=1} s -> f; Unsqueeze f [0] -> y | y",
      {"N=1 seq=2", "N=1 seq=33"}},
+    /* a Range that is the same for all small sizes */
+    {"x f32 [N,seq,4] | " LENGTH "Div n 160 -> k; Add k 1 -> end; Range 0 end 1 -> at;"
+     "Cast{to=1} at -> f; ReduceSum{keepdims=0} f [0] -> g; Mul x g -> y | y",
+     {"N=1 seq=100", "N=2 seq=1000"}},
     /* Range: from 0, from a number, from a size, of fractions, in steps, downwards */
     {"x f32 [N,seq,4] | " STEPS "Cast{to=1} at -> f; Unsqueeze f [1] -> g; Add x g -> y | y",
      {"N=1 seq=1", "N=2 seq=40"}},
