@@ -58,7 +58,7 @@ static void unpack_model(struct onnx_import *im, const uint8_t *bytes, size_t n,
     pith_onnx_free(&im->budget, rest);
 }
 
-enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n)
+static enum pith_status read_model(struct onnx_import *im, const void *bytes, size_t n)
 {
     const char *foreign = pith_foreign_format(bytes, n);
     if (foreign)
@@ -71,12 +71,18 @@ enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, siz
         return pith_onnx_fail(im, status, "not an ONNX file or a broken one: %s at byte %llu",
                               facts.text, (unsigned long long)facts.offset);
     }
-    im->bytes = bytes;
     unpack_model(im, bytes, n, &facts);
     if (!im->model && !im->budget.failed)
         return pith_onnx_fail(im, PITH_ERR_CORRUPT, "not an ONNX file or a broken one");
-    if (!im->model)
-        return pith_onnx_no_memory(im);
+    return im->model ? PITH_OK : pith_onnx_no_memory(im);
+}
+
+enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n)
+{
+    enum pith_status status = im->model ? PITH_OK : read_model(im, bytes, n);
+    if (status)
+        return status;
+    im->bytes = bytes;
     im->graph = im->model->graph;
     if (!im->graph)
         return pith_onnx_fail(im, PITH_ERR_CORRUPT, "not an ONNX file: it holds no graph");

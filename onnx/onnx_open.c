@@ -184,6 +184,7 @@ enum pith_status pith_onnx_begin_pass(struct open_import *o, const uint32_t *val
     opts->shapes = shape;
     opts->n_shapes = o->n_inputs;
     *im = *o->like;
+    im->model = o->survey.model;
     im->opts = opts;
     im->err = &o->err;
     return PITH_OK;

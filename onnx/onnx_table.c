@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_table.c - the ONNX operators pith takes, one row each. To add one: a row here and, unless a
- * lowering of its family fits, a function in onnx_<family>.c. */
+/* onnx_table.c - the ONNX operators pith takes, one row each, sorted by name. To add one: a row
+ * here and, unless a lowering of its family fits, a function in onnx_<family>.c. */
 #include "onnx/graph/onnx.h"
 
 static const struct onnx_row rows[] = {
@@ -11,11 +11,11 @@ static const struct onnx_row rows[] = {
     {"And", PITH_OP_COMPARE, pith_lower_kind},
     {"ArgMax", PITH_OP_ARG, pith_lower_arg},
     {"ArgMin", PITH_OP_ARG, pith_lower_arg},
-    {"Attention", PITH_OP_MATMUL, pith_lower_attention},
     {"Asin", PITH_OP_UNARY, pith_lower_formula},
     {"Asinh", PITH_OP_UNARY, pith_lower_unary},
     {"Atan", PITH_OP_UNARY, pith_lower_unary},
     {"Atanh", PITH_OP_UNARY, pith_lower_unary},
+    {"Attention", PITH_OP_MATMUL, pith_lower_attention},
     {"AveragePool", PITH_OP_AVERAGE_POOL, pith_lower_pool},
     {"BatchNormalization", PITH_OP_BATCH_NORM, pith_lower_batch_norm},
     {"Cast", PITH_OP_CAST, pith_lower_cast},
@@ -118,8 +118,8 @@ static const struct onnx_row rows[] = {
     {"Resize", PITH_OP_RESIZE, pith_lower_resize},
     {"RotaryEmbedding", PITH_OP_MUL, pith_lower_rotary_embedding},
     {"Round", PITH_OP_UNARY, pith_lower_unary},
-    {"Scan", PITH_OP_LOOP, pith_lower_scan},
     {"STFT", PITH_OP_CONV, pith_lower_stft},
+    {"Scan", PITH_OP_LOOP, pith_lower_scan},
     {"Scatter", PITH_OP_SCATTER, pith_lower_scatter_elements},
     {"ScatterElements", PITH_OP_SCATTER, pith_lower_scatter_elements},
     {"ScatterND", PITH_OP_SCATTER, pith_lower_scatter_nd},

@@ -209,7 +209,7 @@ struct onnx_import {
     const struct onnx_table *table; /* operators by name; lowerings read it, too */
     struct pith_error *err;
     struct onnx_budget budget;
-    Onnx__ModelProto *model;
+    const Onnx__ModelProto *model; /* of another import of the same bytes where it is set before */
     const Onnx__GraphProto *graph;
     int64_t opset;            /* of the file; while a node is lowered, of that node */
     uint64_t attributes_read; /* bit i: the lowering of the node at hand looked at its attribute i <
@@ -382,7 +382,7 @@ struct onnx_row {
     onnx_lower_fn *lower;
 };
 
-/* All rows, by the domain of operators. */
+/* All rows, sorted by name, of each domain of operators. */
 struct onnx_table {
     const struct onnx_row *standard;
     size_t n_standard;

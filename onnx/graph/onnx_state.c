@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "base/escape_text.h"
 
 enum { ONNX_MESSAGE = sizeof((struct pith_error){0}.text) };
@@ -91,12 +92,14 @@ uint32_t pith_onnx_alias(const struct onnx_import *im, uint32_t value)
     return value;
 }
 
+static int compare_row(const void *op_type, const void *row)
+{
+    return strcmp(op_type, ((const struct onnx_row *)row)->op_type);
+}
+
 static const struct onnx_row *find_row(const struct onnx_row *list, size_t n, const char *op_type)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].op_type, op_type) == 0)
-            return &list[i];
-    return NULL;
+    return bsearch(op_type, list, n, sizeof *list, compare_row);
 }
 
 const struct onnx_row *pith_onnx_row(const struct onnx_import *im, const Onnx__NodeProto *node)

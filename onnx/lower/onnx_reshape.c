@@ -115,11 +115,14 @@ enum pith_status pith_lower_squeeze(struct onnx_lower *l)
     if (status)
         return status;
     const struct shape *x = pith_onnx_in_shape(l, 0);
-    if (!axes.present || axes.n == 0) /* all axes of one element */
+    l->n_in = 1;
+    /* All axes of one element, which may be others with other sizes: the runtime finds them. */
+    if ((!axes.present || axes.n == 0) && l->im->sized)
+        return PITH_OK;
+    if (!axes.present || axes.n == 0)
         for (uint32_t i = 0; i < x->rank; i++)
             if (x->dim[i] == 1)
                 axes.v[axes.n++] = i;
-    l->n_in = 1;
     if (axes.n == 0)
         return pith_onnx_vanish(l);
     status = pith_onnx_axes(l, "axes", x->rank, &axes);

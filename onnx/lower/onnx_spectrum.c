@@ -2,8 +2,8 @@
 /* onnx_spectrum.c - STFT of a real signal as a Conv: frames are its windows, and each bin has two
  * filters, the window times a cosine and times a falling sine.
  *
- *     [B, L, 1] -> [B, 1, L] -> Conv [2 bins, 1, N], stride frame_step -> [B, 2 bins, frames]
- *               -> [B, frames, bins, 2] */
+ *     [B, L, 1] or [B, L] -> [B, 1, L] -> Conv [2 bins, 1, N], stride frame_step
+ *               -> [B, 2 bins, frames] -> [B, frames, bins, 2] */
 #include "onnx/graph/onnx_step.h"
 #include "op_interface/op_attr.h"
 
@@ -52,9 +52,10 @@ static enum pith_status read_window(struct onnx_lower *l, struct stft *t)
 static enum pith_status check_signal(struct onnx_lower *l, const struct stft *t)
 {
     const struct shape *x = pith_onnx_in_shape(l, 0);
-    if (l->im->values[l->in[0]].type != PITH_F32 || x->rank != 3 || x->dim[2] != 1)
+    if (l->im->values[l->in[0]].type != PITH_F32 || x->rank < 2 || x->rank > 3 ||
+        (x->rank == 3 && x->dim[2] != 1))
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                   "its signal is not [batch, length, 1] of floats");
+                                   "its signal is not [batch, length] of floats");
     if (t->step < 1 || t->length < 1 || t->length > (int64_t)x->dim[1])
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT,
                                    "frames of %lld, %lld apart, of a signal of %u",

@@ -63,9 +63,9 @@ def add_cases(c, v):
     if v >= 17:
         constants = {"s": np.array(5), "w": c.f(12) + 2, "n": np.array(12)}
         for name, inputs in (("window", ["x", "s", "w"]), ("length", ["x", "s", "", "n"])):
-            for onesided in (0, 1):
-                c.add(f"newer STFT {name} onesided {onesided}", v,
-                      [node("STFT", inputs, ["y"], onesided=onesided)], {"x": ["N", 64, 1]},
+            for onesided, shape in ((0, ["N", 64, 1]), (1, ["N", 64, 1]), (1, ["N", 64])):
+                c.add(f"newer STFT {name} onesided {onesided} rank {len(shape)}", v,
+                      [node("STFT", inputs, ["y"], onesided=onesided)], {"x": shape},
                       constants=constants)
         c.add("LayerNormalization statistics", v,
               [node("LayerNormalization", ["x", "s"], ["y", "mean", "inverse"], axis=1)],

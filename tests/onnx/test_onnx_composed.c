@@ -259,14 +259,14 @@ static void test_pool_indices(void **state)
     pith_model_free(m);
 }
 
-/* [N, 16, 1], frames of 8, 4 apart: 3 of them, 5 bins. */
-static struct proto stft_graph(int frame)
+/* [N, 16, 1] or [N, 16], frames of 8, 4 apart: 3 of them, 5 bins. */
+static struct proto stft_graph(int frame, size_t rank)
 {
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("STFT", "f", "x step ' frame -> y"));
     build_ints(&g, "step", 1, 4);
     build_ints(&g, "frame", 1, frame);
-    build_input(&g, "x", 3, -1, 16, 1);
+    build_input(&g, "x", rank, -1, 16, 1);
     build_output(&g, "y");
     return build_model(g, 17);
 }
@@ -274,7 +274,11 @@ static struct proto stft_graph(int frame)
 static void test_spectrum(void **state)
 {
     (void)state;
-    struct pith_model *m = import(stft_graph(8), NULL);
+    struct pith_model *m = import(stft_graph(8, 2), NULL);
+    assert_int_equal(output(m, 0)->rank, 4);
+    assert_int_equal(output(m, 0)->dim[2], 5);
+    pith_model_free(m);
+    m = import(stft_graph(8, 3), NULL);
     nodes_are(m, 4, PITH_OP_RESHAPE, PITH_OP_CONV, PITH_OP_TRANSPOSE, PITH_OP_RESHAPE);
     assert_true(m->batch_open);
     assert_int_equal(output(m, 0)->dim[1], 3);
@@ -283,7 +287,7 @@ static void test_spectrum(void **state)
     assert_true(w[0] == 1 && w[8] == 0); /* bin 0: a sum */
     assert_true(fabsf(w[2 * 8 * 2 + 2] + 1) < 1e-6f && fabsf(w[(2 * 2 + 1) * 8 + 1] + 1) < 1e-6f);
     pith_model_free(m);
-    refuse(stft_graph(17), NULL, PITH_ERR_CORRUPT,
+    refuse(stft_graph(17, 3), NULL, PITH_ERR_CORRUPT,
            "net.onnx: node 'f' (STFT): frames of 17, 4 apart, of a signal of 16");
 }
 

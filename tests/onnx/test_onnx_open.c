@@ -69,6 +69,11 @@ static const struct {
     {"x f32 [N,seq,4] | Shape x -> s; ConstantOfShape s -> z; Add z 2.0 -> o; Concat{axis=2} x o "
      "-> y | y",
      {"N=1 seq=1", "N=3 seq=20"}},
+    /* axes of one element go, whichever they are */
+    {"x f32 [N,seq,4] | ReduceSum x [2] -> r; Squeeze r -> s; Relu s -> y | y",
+     {"N=1 seq=1", "N=1 seq=5", "N=3 seq=1", "N=2 seq=9"}},
+    {"x f32 [T,4] | MatMul x ~4x1 -> r; Squeeze r -> y | y", {"T=1", "T=2", "T=50"}},
+    {"x f32 [T,4] | MatMul x ~4x3 -> r; Squeeze r -> y | y", {"T=1", "T=2", "T=50"}},
     /* shapes: lines, products, squares, halves, whole windows */
     {"x f32 [N,3,h,w] | Shape x -> s; Slice s [0] [2] -> nc; Concat{axis=0} nc [-1] -> to; Reshape "
      "x to -> f;"
