@@ -212,6 +212,22 @@ static void turn_blocks(const struct turned *t, const uint8_t *src, uint8_t *dst
 }
 #endif
 
+/* Rows of bytes, which become columns without a gap, as the planes of a picture do. Compilers make
+ * vectors of it where the number of rows is a constant. */
+static inline __attribute__((always_inline)) void
+interleave(const struct turned *t, const uint8_t *src, uint8_t *dst, const uint32_t rows)
+{
+    const uint8_t *const a = src, *const b = a + t->step;
+    const uint8_t *const c = rows > 2 ? b + t->step : b, *const d = rows > 3 ? c + t->step : c;
+    for (size_t i = 0, n = t->columns; i < n; i++, dst += rows) {
+        dst[0] = a[i], dst[1] = b[i];
+        if (rows > 2)
+            dst[2] = c[i];
+        if (rows > 3)
+            dst[3] = d[i];
+    }
+}
+
 /* Fewer rows or columns are copied one by one. */
 #define FEWEST 8u
 
@@ -221,8 +237,18 @@ void pith_turn(const struct turned *t, const void *from, void *to)
     uint8_t *dst = to;
     const ptrdiff_t step = t->step * (ptrdiff_t)t->bytes;
     size_t done = 0, fours = 0; /* rows, columns */
+    const bool dense = t->apart == t->rows;
+    if (t->bytes == 1 && t->times == 1 && dense && t->rows > 1 && t->rows <= 4) {
+        if (t->rows == 2)
+            interleave(t, src, dst, 2);
+        else if (t->rows == 3)
+            interleave(t, src, dst, 3);
+        else
+            interleave(t, src, dst, 4);
+        return;
+    }
 #ifdef TURNS
-    const bool many = t->rows >= FEWEST || (t->rows > 2 && t->apart == t->rows);
+    const bool many = t->rows >= FEWEST || (t->rows > 2 && dense);
     if (t->bytes == 1 && many && t->columns >= FEWEST) {
         turn_blocks(t, src, dst);
         return;
