@@ -190,10 +190,10 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         cli_error("no data: give -d DATA");
         return EXIT_USAGE;
     }
+    o->feed.own_sizes = true;
     rc = cli_load_packed(n_operands ? operands[0] : "-", &packed);
     if (!rc)
         rc = cli_open_feed(&o->feed, packed.outline, NULL, 0, &feed);
-    feed.feed.own_lengths = true;
     if (!rc)
         rc = evaluate(o, &packed, &feed);
     cli_close_feed(&feed);
@@ -227,8 +227,8 @@ const struct cli_command cmd_eval = {
     "of\n"
     "numbers for each, such as token ids. Where lengths are open, run and eval take each as it "
     "is;\n"
-    "other commands fill up with zeros. A mask that is not given says what is filled "
-    "up.\n" CLI_STATE_TEXT "\n"
+    "other commands fill up with zeros. A mask that is not given says what is filled up. Pictures\n"
+    "may have several sizes where height and width are open.\n" CLI_STATE_TEXT "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
     "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv\n"

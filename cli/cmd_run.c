@@ -14,6 +14,7 @@
 #include "class_scores.h"
 #include "data_check.h"
 #include "cli/bench/explain.h"
+#include "measure/corner_copy.h"
 #include "feed_options.h"
 #include "cli/common/json_out.h"
 #include "pith_host.h"
@@ -200,13 +201,14 @@ static enum cli_exit open_inputs(struct runner *r, char **operands, uint32_t n)
 {
     static char standard_input[] = "-";
     char *only_stdin[] = {standard_input};
-    bool nothing = n == 0 && r->o->feed.data.n == 0;
-    enum cli_exit rc = cli_open_feed(&r->o->feed, r->m, nothing ? only_stdin : operands,
-                                     nothing ? 1 : n, &r->feed);
+    struct cli_feed_options in = r->o->feed;
+    bool nothing = n == 0 && in.data.n == 0;
+    in.own_sizes = true;
+    enum cli_exit rc =
+        cli_open_feed(&in, r->m, nothing ? only_stdin : operands, nothing ? 1 : n, &r->feed);
     for (uint32_t i = 0; i < r->feed.n_operands && !rc; i++)
         if (!r->feed.operand_opened[i])
             rc = feed_file(r, r->feed.operand_path[i], r->feed.operand_input[i]);
-    r->feed.feed.own_lengths = true;
     r->stacked = r->feed.leading != NULL;
     bool pictures = r->picture || (r->stacked && pith_data_pictures(r->feed.leading));
     if (!rc)
@@ -439,27 +441,12 @@ static enum cli_exit write_dumps(const struct runner *r)
 /* t into the first corner of `whole`, which is zero elsewhere. false: it is larger. */
 static bool copy_corner(const struct pith_tensor *t, const struct pith_tensor *whole, uint8_t *to)
 {
-    uint64_t rows = 1, row = t->rank ? t->bytes : 0;
     bool fits = t->rank == whole->rank && t->type == whole->type;
     for (uint32_t i = 0; i < t->rank && fits; i++)
         fits = t->dim[i] <= whole->dim[i];
-    if (!fits || t->rank == 0 || t->bytes == whole->bytes) {
-        if (fits && t->bytes)
-            memcpy(to, t->data, (size_t)t->bytes);
-        return fits;
-    }
-    row /= t->bytes ? t->bytes / cli_type_bytes(t->type) / t->dim[t->rank - 1] : 1;
-    for (uint32_t i = 0; i + 1 < t->rank; i++)
-        rows *= t->dim[i];
-    for (uint64_t r = 0; r < rows; r++) {
-        uint64_t at = 0, rest = r, step = whole->dim[t->rank - 1];
-        for (uint32_t i = t->rank - 1; i-- > 0; step *= whole->dim[i]) {
-            at += rest % t->dim[i] * step;
-            rest /= t->dim[i];
-        }
-        memcpy(to + at * cli_type_bytes(t->type), (const uint8_t *)t->data + r * row, (size_t)row);
-    }
-    return true;
+    if (fits)
+        pith_copy_corner(t->rank, t->dim, t->dim, t->data, whole->dim, to, cli_type_bytes(t->type));
+    return fits;
 }
 
 /* Called after every sample, while its outputs lie in the plan. */

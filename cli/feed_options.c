@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "array_files.h"
+#include "base/error_fill.h"
 #include "data_check.h"
 #include "pith_host.h"
 
@@ -95,6 +96,7 @@ static enum cli_exit open_state(const char *text, const struct pith_model *m, st
 /* ---- data and operands ----------------------------------------------------------------------- */
 
 #define NO_INPUT UINT32_MAX
+#define BY_ARRAYS (NO_INPUT - 1) /* an item of -d whose arrays have inputs' names */
 
 /* "NAME=file" where NAME is an input, else the whole is the file. */
 static const char *named(const struct pith_model *m, const char *text, uint32_t *input)
@@ -161,6 +163,134 @@ struct origin {
     uint32_t n_arrays;
 };
 
+/* ---- open sizes ------------------------------------------------------------------------------ */
+
+/* dim[rank], with an axis of samples in front, as the shape of v. false: it cannot be one. */
+static bool sample_shape(const struct pith_value *v, const uint32_t *dim, uint32_t rank,
+                         bool samples, struct pith_tensor *t)
+{
+    if (rank == v->rank + samples && samples) {
+        memcpy(t->dim, dim + 1, (rank - 1) * sizeof *dim);
+    } else if (rank == v->rank) {
+        memcpy(t->dim, dim, rank * sizeof *dim);
+        t->dim[0] = samples ? v->dim[0] : dim[0];
+    } else {
+        return false;
+    }
+    t->rank = v->rank;
+    return true;
+}
+
+/* Dimensions of an input that open sizes give. false: there are none. */
+static bool open_dims(const struct pith_model *m, uint32_t input, bool *open)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->n_sized; i++)
+        if (m->sized[i].slot / PITH_MAX_RANK == input)
+            any = open[m->sized[i].slot % PITH_MAX_RANK] = true;
+    return any;
+}
+
+/* The shape of pictures, or of planes of numbers. What cannot be opened passes: opening it again
+ * says why. */
+static enum cli_exit note_pictures(const struct cli_feed_options *in, const struct pith_model *m,
+                                   uint32_t input, const struct origin *from, struct cli_feed *f)
+{
+    struct pith_data *data;
+    struct pith_data_opts o = {.size_bytes = sizeof o,
+                               .path = from->path,
+                               .files = from->files,
+                               .n_files = from->n_files,
+                               .range = in->range,
+                               .preprocess = in->preprocess};
+    struct stat st;
+    const bool there =
+        from->files || (stat(from->path, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)));
+    cli_data_shape(m, input, &o);
+    o.warn = NULL;
+    if (!there || o.rank != 4 || !open_dims(m, input, o.open) || pith_data_open(&o, &data, NULL))
+        return EXIT_DONE;
+    struct pith_tensor *t = &f->given[input];
+    t->rank = pith_data_shape(data, t->dim);
+    const bool uneven = pith_data_uneven(data);
+    pith_data_free(data);
+    f->uneven |= uneven;
+    if (!uneven || in->own_sizes)
+        return EXIT_DONE;
+    struct pith_error err;
+    pith_error_fill(&err, PITH_ERR_ARGUMENT,
+                    "%.200s: pictures of several sizes: run and eval take each at its own; "
+                    "--preprocess with resize=HxW, crop=N or letterbox=HxW makes them alike (pith "
+                    "help preprocess)",
+                    from->path);
+    if (!in->misfit)
+        return cli_fail(&err);
+    *in->misfit = err;
+    return EXIT_NO;
+}
+
+static enum cli_exit note_shape(const struct cli_feed_options *in, const struct pith_model *m,
+                                uint32_t input, const char *path, const char *array, bool samples,
+                                struct cli_feed *f)
+{
+    uint32_t rank, dim[PITH_MAX_RANK];
+    if (input >= m->n_inputs)
+        return EXIT_DONE;
+    const struct pith_value *v = &m->values[m->inputs[input]];
+    if (!pith_data_array_shape(path, array, v->name, &rank, dim))
+        return note_pictures(in, m, input, &(struct origin){.path = path}, f);
+    sample_shape(v, dim, rank, samples, &f->given[input]);
+    return EXIT_DONE;
+}
+
+static enum cli_exit begin_shapes(const struct pith_model *m, struct cli_feed *f)
+{
+    f->given = calloc(m->n_inputs + 1u, sizeof *f->given);
+    for (uint32_t i = 0; f->given && i < m->n_inputs; i++) {
+        const char *name = m->values[m->inputs[i]].name;
+        f->given[i] = (struct pith_tensor){
+            .rank = UINT32_MAX, .name = name, .name_bytes = (uint32_t)strlen(name)};
+    }
+    return f->given ? EXIT_DONE : cli_no_memory();
+}
+
+static enum cli_exit fit_given(struct pith_model *m, const struct cli_feed *f)
+{
+    struct pith_error err = {0};
+    return pith_model_fit_sizes(m, f->given, m->n_inputs, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
+/* Sizes follow the arrays and pictures that are given. */
+static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_model *m,
+                               const uint32_t *input, const char *const *path, struct cli_feed *f)
+{
+    enum cli_exit rc = EXIT_DONE;
+    if (m->n_sizes == 0)
+        return EXIT_DONE;
+    for (uint32_t i = 0; i < f->n_operands && !rc; i++)
+        if (!f->operand_opened[i])
+            rc = note_shape(in, m, f->operand_input[i], f->operand_path[i], NULL, false, f);
+    for (uint32_t i = 0; i < in->data.n && !rc; i++) {
+        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS && !rc; k++)
+            if (f->from_array[k] == i + 1)
+                rc = note_shape(in, m, k, path[i], m->values[m->inputs[k]].name, true, f);
+        if (input[i] != BY_ARRAYS && !rc)
+            rc = note_shape(in, m, input[i], path[i], NULL, true, f);
+    }
+    return rc ? rc : fit_given(m, f);
+}
+
+enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data)
+{
+    const struct cli_feed_options in = {.data = {.n = 1}};
+    struct cli_feed none = {0};
+    const uint32_t input = 0;
+    enum cli_exit rc = begin_shapes(m, &none);
+    rc = rc ? rc : fit_sizes(&in, m, &input, &data, &none);
+    free(none.given);
+    return rc;
+}
+
 static enum cli_exit open_data(const struct cli_feed_options *in, const struct pith_model *m,
                                uint32_t input, const struct origin *from, struct cli_feed *f)
 {
@@ -176,6 +306,8 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
                                .preprocess = in->preprocess,
                                .steps = in->states.n > 0};
     cli_data_shape(m, input, &o);
+    if (f->uneven) /* these are pictures */
+        open_dims(m, input, o.open);
     if (pith_data_open(&o, &f->input[input].data, &err)) {
         if (!in->misfit || err.status != PITH_ERR_ARGUMENT)
             return cli_fail(&err);
@@ -241,7 +373,7 @@ static uint32_t only_free_input(const struct pith_model *m, const struct cli_fee
 
 /* Several without a name for the one input that is left, the first of them a picture or a folder.
  */
-static enum cli_exit open_many(const struct cli_feed_options *in, const struct pith_model *m,
+static enum cli_exit open_many(const struct cli_feed_options *in, struct pith_model *m,
                                uint32_t n_data, struct cli_feed *f)
 {
     uint32_t input = only_free_input(m, f, n_data), n;
@@ -258,9 +390,11 @@ static enum cli_exit open_many(const struct cli_feed_options *in, const struct p
                 f->operand_input[i] = input;
                 f->operand_opened[i] = true;
             }
+        const struct origin all = {.path = name, .files = path, .n_files = n};
         f->taken[input] = true;
-        rc =
-            open_data(in, m, input, &(struct origin){.path = name, .files = path, .n_files = n}, f);
+        rc = note_pictures(in, m, input, &all, f);
+        rc = rc ? rc : fit_given(m, f);
+        rc = rc ? rc : open_data(in, m, input, &all, f);
     }
     free(path);
     return rc;
@@ -284,7 +418,6 @@ static enum cli_exit open_folders(const struct cli_feed_options *in, const struc
 /* ---- arrays of one file for several inputs ----------------------------------------------------
  */
 
-#define BY_ARRAYS (NO_INPUT - 1) /* an item of -d whose arrays have inputs' names */
 #define NAMES_BYTES 200
 
 /* Names of inputs without a source: names [n_inputs], and their numbers. */
@@ -373,71 +506,7 @@ static enum cli_exit open_arrays(const struct cli_feed_options *in, const struct
     return rc;
 }
 
-/* ---- open sizes ------------------------------------------------------------------------------ */
-
-/* dim[rank], with an axis of samples in front, as the shape of v. false: it cannot be one. */
-static bool sample_shape(const struct pith_value *v, const uint32_t *dim, uint32_t rank,
-                         bool samples, struct pith_tensor *t)
-{
-    if (rank == v->rank + samples && samples) {
-        memcpy(t->dim, dim + 1, (rank - 1) * sizeof *dim);
-    } else if (rank == v->rank) {
-        memcpy(t->dim, dim, rank * sizeof *dim);
-        t->dim[0] = samples ? v->dim[0] : dim[0];
-    } else {
-        return false;
-    }
-    t->rank = v->rank;
-    return true;
-}
-
-static void note_shape(const struct pith_model *m, uint32_t input, const char *path,
-                       const char *array, bool samples, struct pith_tensor *t)
-{
-    uint32_t rank, dim[PITH_MAX_RANK];
-    const struct pith_value *v = input < m->n_inputs ? &m->values[m->inputs[input]] : NULL;
-    if (v && pith_data_array_shape(path, array, v->name, &rank, dim))
-        sample_shape(v, dim, rank, samples, &t[input]);
-}
-
-/* Sizes follow the arrays that are given; what is no array is made as large as they are. */
-static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_model *m,
-                               const uint32_t *input, const char *const *path,
-                               const struct cli_feed *f)
-{
-    struct pith_error err = {0};
-    struct pith_tensor *t = m->n_sizes ? calloc(m->n_inputs + 1u, sizeof *t) : NULL;
-    if (m->n_sizes == 0)
-        return EXIT_DONE;
-    if (!t)
-        return cli_no_memory();
-    for (uint32_t i = 0; i < m->n_inputs; i++) {
-        t[i].rank = UINT32_MAX;
-        t[i].name = m->values[m->inputs[i]].name;
-        t[i].name_bytes = (uint32_t)strlen(t[i].name);
-    }
-    for (uint32_t i = 0; i < f->n_operands; i++)
-        if (!f->operand_opened[i])
-            note_shape(m, f->operand_input[i], f->operand_path[i], NULL, false, t);
-    for (uint32_t i = 0; i < in->data.n; i++) {
-        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS; k++)
-            if (f->from_array[k] == i + 1)
-                note_shape(m, k, path[i], m->values[m->inputs[k]].name, true, t);
-        if (input[i] != BY_ARRAYS)
-            note_shape(m, input[i], path[i], NULL, true, t);
-    }
-    enum pith_status st = pith_model_fit_sizes(m, t, m->n_inputs, &err);
-    free(t);
-    return st ? cli_fail(&err) : EXIT_DONE;
-}
-
-enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data)
-{
-    const struct cli_feed_options in = {.data = {.n = 1}};
-    const struct cli_feed none = {0};
-    const uint32_t input = 0;
-    return fit_sizes(&in, m, &input, &data, &none);
-}
+/* ---- opening all ----------------------------------------------------------------------------- */
 
 /* A mask that is not given is that of the samples with different lengths. */
 static enum cli_exit make_masks(const struct pith_model *m, struct cli_feed *f)
@@ -445,9 +514,9 @@ static enum cli_exit make_masks(const struct pith_model *m, struct cli_feed *f)
     struct pith_error err = {0};
     const struct pith_data *uneven = NULL;
     for (uint32_t i = 0; i < m->n_inputs && !uneven; i++)
-        if (f->input[i].data && pith_data_length(f->input[i].data, 0))
+        if (pith_data_uneven(f->input[i].data) && !pith_data_pictures(f->input[i].data))
             uneven = f->input[i].data;
-    f->uneven = uneven != NULL;
+    f->uneven |= uneven != NULL;
     for (uint32_t i = 0; i < m->n_inputs && uneven; i++) {
         const struct pith_value *v = &m->values[m->inputs[i]];
         uint32_t dim[PITH_MAX_RANK];
@@ -539,7 +608,9 @@ enum cli_exit cli_open_feed(const struct cli_feed_options *in, struct pith_model
     f->feed.n_inputs = m->n_inputs;
     f->feed.input = f->input;
     f->feed.state = f->state;
-    enum cli_exit rc = open_all(in, m, operands, n_operands, f);
+    f->feed.own_sizes = in->own_sizes;
+    enum cli_exit rc = begin_shapes(m, f);
+    rc = rc ? rc : open_all(in, m, operands, n_operands, f);
     if (!rc)
         rc = check_skipped(f);
     if (!rc && in->first && in->first < pith_feed_count(&f->feed))
@@ -555,6 +626,7 @@ void cli_close_feed(struct cli_feed *f)
         free(f->constant[i]);
     for (uint32_t i = 0; i < f->feed.n_states; i++)
         free(f->first[i]);
+    free(f->given);
     free(f->input);
     free(f->constant);
     free(f->taken);

@@ -12,6 +12,7 @@ struct cli_feed_options {
     struct cli_list data, states;
     const char *labels, *range, *preprocess;
     uint64_t first; /* samples, where there are more; 0: all */
+    bool own_sizes; /* samples of several sizes run each at its own; else pictures are refused */
     struct pith_error
         *misfit; /* receives why data does not fit, with EXIT_NO; NULL: an error is printed */
 };
@@ -63,7 +64,9 @@ struct cli_feed {
     const char **operand_path; /* owns, borrows the texts: the operand without its name */
     bool *operand_opened;      /* owns: a folder, or one of many pictures: opened as data already */
     struct pith_data *leading; /* borrows: the first data set given; NULL: none */
-    bool uneven;               /* its samples have different lengths */
+    struct pith_tensor *given; /* owns: [n_inputs] shapes that open sizes follow; of samples of
+                                  several sizes the largest; rank UINT32_MAX: not known */
+    bool uneven;               /* its samples have several sizes */
 };
 
 /* By name, or by number where no input (output) has that name. */

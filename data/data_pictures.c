@@ -102,7 +102,7 @@ static enum pith_status archived_picture(struct data_source *s, uint64_t i,
     if (st == PITH_OK)
         st = pith_source_at(&s->file, e->offset, s->packed, (size_t)e->bytes, err);
     if (st == PITH_OK)
-        st = pith_image_decode(s->packed, (size_t)e->bytes, name, s->max_bytes, image, err);
+        st = pith_picture_decode(s, s->packed, (size_t)e->bytes, name, image, err);
     return st;
 }
 
@@ -125,7 +125,7 @@ static enum pith_status folder_picture(struct data_source *s, uint64_t i, struct
     struct pith_buffer file;
     enum pith_status st = pith_file_read(path, PICTURE_MAX_BYTES, &file, err);
     if (st == PITH_OK) {
-        st = pith_image_decode(file.data, file.bytes, path, s->max_bytes, image, err);
+        st = pith_picture_decode(s, file.data, file.bytes, path, image, err);
         free(file.data);
     }
     free(path);
@@ -489,7 +489,7 @@ static enum pith_status named_picture(struct data_source *s, uint64_t i, struct 
     enum pith_status st = pith_file_read(path, PICTURE_MAX_BYTES, &file, err);
     if (st != PITH_OK)
         return st;
-    st = pith_image_decode(file.data, file.bytes, path, s->max_bytes, image, err);
+    st = pith_picture_decode(s, file.data, file.bytes, path, image, err);
     free(file.data);
     return st;
 }

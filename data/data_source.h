@@ -131,6 +131,7 @@ struct data_source {
     char *folder;    /* prefix of the names on disk; NULL: in file */
     uint8_t *packed; /* the picture being decoded */
     size_t packed_room;
+    bool sizes_only;    /* `picture` reads headers alone: no pixels */
     uint64_t max_bytes; /* pith_data_opts */
     /* borrowed while it is opened: pith_data_opts */
     const char *input_name;
@@ -261,19 +262,25 @@ enum pith_status pith_error_foreign_picture(const char *name, const char *format
                                             struct pith_error *err);
 bool pith_is_png(const void *bytes, size_t n);
 bool pith_is_jpeg(const void *bytes, size_t n);
-/* max_bytes: as in pith_input_bound. */
+/* A picture in memory, by what `s` says: bounds, and whether the header alone is read. */
+enum pith_status pith_picture_decode(const struct data_source *s, const void *bytes, size_t n,
+                                     const char *name, struct pith_image *image,
+                                     struct pith_error *err);
+/* max_bytes: as in pith_input_bound. size_only: the header alone is read, and the
+ * pixels of *image are not set. */
 enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                 struct pith_image *image, struct pith_error *err);
+                                 bool size_only, struct pith_image *image, struct pith_error *err);
 enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                  struct pith_image *image, struct pith_error *err);
+                                  bool size_only, struct pith_image *image, struct pith_error *err);
 /* Bilinear, antialiased when shrinking; width, height >= 1. *out is owned by the caller. */
 enum pith_status pith_image_resize(const struct pith_image *in, uint32_t width, uint32_t height,
                                    const char *name, struct pith_image *out,
                                    struct pith_error *err);
-/* Shorter side to `side`, the other in proportion, rounded down. Changes *image. */
+/* Shorter side to `side`, the other in proportion, rounded down. Changes *image; one without pixels
+ * changes its size alone. */
 enum pith_status pith_image_resize_shorter(struct pith_image *image, uint32_t side,
                                            const char *name, struct pith_error *err);
-/* To this size, whatever the picture's shape. Changes *image. */
+/* To this size, whatever the picture's shape. Changes *image, as above. */
 enum pith_status pith_image_resize_to(struct pith_image *image, uint32_t width, uint32_t height,
                                       const char *name, struct pith_error *err);
 /* In proportion to fit into width x height, in the middle of pixels of value pad; an odd rest is

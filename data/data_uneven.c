@@ -313,7 +313,7 @@ enum pith_status pith_data_mask(const struct pith_data *of, struct pith_data **m
                                 struct pith_error *err)
 {
     uint32_t dim[PITH_MAX_RANK];
-    if (!of || !mask || !pith_data_length(of, 0))
+    if (!of || !mask || !pith_data_uneven(of) || pith_data_pictures(of))
         return PITH_ERR_ARGUMENT;
     const uint64_t n = pith_data_count(of);
     pith_data_shape(of, dim);
@@ -326,7 +326,9 @@ enum pith_status pith_data_mask(const struct pith_data *of, struct pith_data **m
         return pith_error_no_memory(err);
     }
     for (uint64_t i = 0; i < n; i++) {
-        lengths[i] = pith_data_length(of, i);
+        uint32_t own[PITH_MAX_RANK];
+        pith_data_sample_shape(of, i, own);
+        lengths[i] = own[1];
         for (uint32_t k = 0; k < lengths[i]; k++)
             x[i * dim[1] + k] = 1;
     }

@@ -38,12 +38,26 @@ enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name
                                    uint64_t max_bytes, struct pith_image *image,
                                    struct pith_error *err)
 {
+    const struct data_source all = {.max_bytes = max_bytes};
     if (!bytes || !name || !image)
         return PITH_ERR_ARGUMENT;
-    if (pith_is_png(bytes, n))
-        return pith_png_decode(bytes, n, name, max_bytes, image, err);
-    if (pith_is_jpeg(bytes, n))
-        return pith_jpeg_decode(bytes, n, name, max_bytes, image, err);
+    return pith_picture_decode(&all, bytes, n, name, image, err);
+}
+
+enum pith_status pith_picture_decode(const struct data_source *s, const void *bytes, size_t n,
+                                     const char *name, struct pith_image *image,
+                                     struct pith_error *err)
+{
+    enum pith_status st;
+    if (pith_is_png(bytes, n) || pith_is_jpeg(bytes, n)) {
+        st = (pith_is_png(bytes, n) ? pith_png_decode : pith_jpeg_decode)(
+            bytes, n, name, s->max_bytes, s->sizes_only, image, err);
+        if (!st && s->sizes_only) {
+            free(image->pixels); /* nothing came into them */
+            image->pixels = NULL;
+        }
+        return st;
+    }
     const char *format = pith_foreign_picture(bytes, n);
     return format ? pith_error_foreign_picture(name, format, err)
                   : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: neither PNG nor JPEG", name);

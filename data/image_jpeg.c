@@ -29,6 +29,7 @@ struct jpeg_job {
     jmp_buf back;
     const char *name;
     uint64_t max_bytes;
+    bool size_only;
     struct pith_error *err;
     struct pith_image image;
     enum pith_status st;
@@ -96,7 +97,7 @@ static void decode(struct jpeg_decompress_struct *codec, struct jpeg_job *j, con
     if (j->st == PITH_OK)
         j->st = pith_image_new(codec->image_width, codec->image_height, grey ? 1 : 3, j->name,
                                &j->image, j->err);
-    if (j->st != PITH_OK)
+    if (j->st != PITH_OK || j->size_only)
         return;
     (void)jpeg_start_decompress(codec);
     size_t row_bytes = (size_t)j->image.width * j->image.channels;
@@ -113,10 +114,10 @@ static void decode(struct jpeg_decompress_struct *codec, struct jpeg_job *j, con
 }
 
 enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                  struct pith_image *image, struct pith_error *err)
+                                  bool size_only, struct pith_image *image, struct pith_error *err)
 {
     struct jpeg_decompress_struct codec;
-    struct jpeg_job j = {.name = name, .max_bytes = max_bytes, .err = err};
+    struct jpeg_job j = {.name = name, .max_bytes = max_bytes, .size_only = size_only, .err = err};
     uint64_t bound = pith_input_bound(max_bytes, n);
     memset(&codec, 0, sizeof codec);
     codec.err = jpeg_std_error(&j.errors);

@@ -26,7 +26,7 @@ struct png_job {
     struct pith_image image;
     enum pith_status st;
     bool has_error; /* st and *err hold the reason */
-    bool refused_memory, ended;
+    bool refused_memory, ended, size_only;
 };
 
 static png_voidp allocate(png_structp png, png_alloc_size_t n)
@@ -79,9 +79,9 @@ static void on_info(png_structp png, png_infop info)
         pith_within_bound((uint64_t)width * height * channels, j->max_bytes, j->n, j->name, j->err);
     if (j->st == PITH_OK)
         j->st = pith_image_new(width, height, channels, j->name, &j->image, j->err);
-    if (j->st != PITH_OK) {
+    if (j->st != PITH_OK || j->size_only) {
         j->has_error = true;
-        png_error(png, "refused");
+        png_error(png, "ends here");
     }
 }
 
@@ -118,9 +118,10 @@ static void decode(png_structp png, png_infop info, struct png_job *j, const voi
 }
 
 enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                 struct pith_image *image, struct pith_error *err)
+                                 bool size_only, struct pith_image *image, struct pith_error *err)
 {
-    struct png_job j = {.n = n, .name = name, .max_bytes = max_bytes, .err = err};
+    struct png_job j = {
+        .n = n, .name = name, .max_bytes = max_bytes, .size_only = size_only, .err = err};
     png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning, &j,
                                                allocate, release);
     png_infop info = png ? png_create_info_struct(png) : NULL;

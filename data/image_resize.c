@@ -142,6 +142,11 @@ enum pith_status pith_image_resize_to(struct pith_image *image, uint32_t width, 
     struct pith_image out;
     if (width == image->width && height == image->height)
         return PITH_OK;
+    if (!image->pixels) {
+        image->width = width;
+        image->height = height;
+        return PITH_OK;
+    }
     enum pith_status st = pith_image_resize(image, width, height, name, &out, err);
     if (st != PITH_OK)
         return st;

@@ -87,6 +87,8 @@ struct pith_data_opts {
     uint32_t rank;          /* one sample with its batch axis (1, or 0 for open); 0: as the data is,
                                [1, C, H, W] for pictures */
     uint32_t dim[PITH_MAX_RANK];
+    bool open[PITH_MAX_RANK]; /* dimensions that become those of the data. Pictures may then have
+                                 several heights and widths: dim gets the largest */
     uint64_t
         max_bytes;       /* memory that one file may take, inflated or decoded (of a folder or tar:
                             one picture); 0: 64 MiB and 100 bytes for each byte of it, at most 4 GiB */
@@ -154,14 +156,18 @@ const uint32_t *pith_data_picked(const struct pith_data *data, uint64_t *n);
 bool pith_data_mirror(struct pith_data *data);
 uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample, all its steps */
 uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but with opts.steps */
-/* Shape of one sample, batch axis 1 first; returns the rank. */
+/* Shape of one sample, batch axis 1 first; returns the rank. Of samples of several sizes it has the
+ * largest of each dimension. */
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK]);
-/* How much of sample i's first axis behind the batch is not filled up; 0: all samples are as long.
- */
-uint32_t pith_data_length(const struct pith_data *data, uint64_t i);
+/* Have samples several sizes? Arrays and lines differ in the first axis behind the batch and are
+ * filled up with zeros; pictures differ in height and width (opts.open) and are not. */
+bool pith_data_uneven(const struct pith_data *data);
+/* The shape of sample i alone, batch axis 1 first; returns the rank, 0: i is out of range. */
+uint32_t pith_data_sample_shape(const struct pith_data *data, uint64_t i,
+                                uint32_t dim[PITH_MAX_RANK]);
 /* A data set for the mask that goes with samples of different lengths: [1, longest], 1 where sample
- * i has values, else 0; its samples have the same lengths. PITH_ERR_ARGUMENT: all are as long;
- * PITH_ERR_MEMORY. */
+ * i has values, else 0; its samples have the same lengths. PITH_ERR_ARGUMENT: all are as long, or
+ * they are pictures; PITH_ERR_MEMORY. */
 enum pith_status pith_data_mask(const struct pith_data *of, struct pith_data **mask,
                                 struct pith_error *err);
 bool pith_data_labelled(const struct pith_data *data);
@@ -181,7 +187,8 @@ const int64_t *pith_data_labels(const struct pith_data *data, uint64_t i);
  * positions have labels). */
 int64_t pith_data_label(const struct pith_data *data, uint64_t i);
 
-/* Sample i of the range into x: [pith_data_elems] f32, ready for the model. *label (may be NULL):
+/* Sample i of the range into x: [pith_data_elems] f32, ready for the model. A picture smaller than
+ * the largest lies at the beginning, with zeros behind it. *label (may be NULL):
  * its class, or PITH_NO_LABEL. PITH_ERR_ARGUMENT (i out of range), _IO, _CORRUPT, _UNSUPPORTED,
  * _LIMIT, _MEMORY: a picture cannot be decoded or does not fit, or a number is NaN or infinite
  * (but in a mask, of 0 and -infinity alone); x is then unspecified. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "class_output.h"
+#include "corner_copy.h"
 #include "engine.h"
 #include "base/error_fill.h"
 #include "sample_feed.h"
@@ -69,15 +70,24 @@ struct labelled_rows {
     uint64_t n, classes;
 };
 
-static enum pith_status find_rows(const struct pith_plan *plan, struct pith_data *labels,
-                                  uint64_t sample, struct labelled_rows *r, struct pith_error *err)
+/* A sample shorter than the longest has as many positions as it has rows of classes: what follows
+ * them in the labels is filled up. */
+static enum pith_status find_rows(const struct feeder *f, uint64_t sample, struct labelled_rows *r,
+                                  struct pith_error *err)
 {
+    struct pith_data *labels = pith_feed_labels(f->feed);
     struct pith_tensor t;
-    pith_plan_output(plan, 0, &t);
-    const uint64_t n = t.bytes / sizeof *r->score;
+    pith_plan_output(f->plan, 0, &t);
+    const uint64_t n = t.bytes / sizeof *r->score, most = pith_data_label_count(labels);
     *r = (struct labelled_rows){.label = pith_data_labels(labels, sample),
-                                .score = pith_plan_output_data(plan, 0),
-                                .n = pith_data_label_count(labels)};
+                                .score = pith_plan_output_data(f->plan, 0),
+                                .n = most};
+    if (most > 1 && f->uneven)
+        r->n = t.rank > 1 && t.dim[t.rank - 1] ? n / t.dim[t.rank - 1] : 0;
+    if (r->n == 0 || r->n > most || (r->n < most && pith_data_pictures(labels)))
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "%.300s: labels of positions do not follow the size of this sample",
+                               pith_data_sample_name(labels, sample));
     r->classes = n / r->n;
     if (n % r->n || r->classes == 0)
         return pith_error_fill(
@@ -104,63 +114,79 @@ static void add_labels(struct pith_accuracy *a, const struct labelled_rows *r)
     }
 }
 
-static void add_target(struct pith_accuracy *a, const struct pith_plan *plan, const float *target,
-                       uint64_t n)
-{
-    const float *y = pith_plan_output_data(plan, 0);
-    double sum = 0;
-    for (uint64_t i = 0; i < n; i++)
-        sum += ((double)y[i] - (double)target[i]) * ((double)y[i] - (double)target[i]);
-    a->mse += sum / (double)n;
-}
+/* Targets of all samples are as large as the model's largest output; where a sample's is smaller,
+ * the first corner counts. */
+struct targets {
+    struct pith_tensor largest;
+    float *whole, *own; /* own: [elements of largest]; NULL: there are labels */
+    uint64_t n;         /* elements that were compared */
+};
 
 static enum pith_status check_kind(const struct pith_engine *e, const struct pith_feed *feed,
-                                   bool *regression, struct pith_error *err)
+                                   struct targets *y, bool *regression, struct pith_error *err)
 {
     const struct pith_data *labels = pith_feed_labels(feed);
-    struct pith_tensor t;
-    pith_plan_output(e->plan, 0, &t);
-    if (t.type != PITH_F32)
+    struct pith_tensor *t = &y->largest;
+    pith_plan_output(e->plan, 0, t);
+    if (t->type != PITH_F32)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "the model's output is not f32");
     if (!labels)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "the data set has no labels: give --labels FILE");
     *regression = pith_data_target_elems(labels) > 0;
-    if (*regression && pith_data_target_elems(labels) != t.bytes / sizeof(float))
+    if (*regression && pith_data_target_elems(labels) != t->bytes / sizeof(float))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a target has %" PRIu64 " values, the model's output %" PRIu64,
-                               pith_data_target_elems(labels), t.bytes / sizeof(float));
+                               pith_data_target_elems(labels), t->bytes / sizeof(float));
     return PITH_OK;
 }
 
-static enum pith_status evaluate_sample(struct feeder *f, float *target, struct pith_accuracy *a,
-                                        struct pith_error *err)
+static enum pith_status add_target(struct feeder *f, uint64_t sample, struct targets *y,
+                                   struct pith_accuracy *a, struct pith_error *err)
 {
-    struct labelled_rows rows;
     struct pith_data *labels = pith_feed_labels(f->feed);
-    enum pith_status st = pith_feeder_run(f, a->samples, err);
-    if (!st && !target)
-        st = find_rows(f->plan, labels, a->samples, &rows, err);
-    if (!st && !target)
-        add_labels(a, &rows);
-    if (st || !target)
-        return st;
-    st = pith_data_read_target(labels, a->samples, target);
+    const struct pith_tensor *w = &y->largest;
+    const float *x = pith_plan_output_data(f->plan, 0);
+    struct pith_tensor t;
+    pith_plan_output(f->plan, 0, &t);
+    bool fits = t.rank == w->rank;
+    for (uint32_t i = 0; i < w->rank && fits; i++)
+        fits = t.dim[i] <= w->dim[i];
+    enum pith_status st =
+        fits ? pith_data_read_target(labels, sample, y->whole) : PITH_ERR_ARGUMENT;
     if (st)
         return pith_error_fill(err, st, "cannot read the target of %.300s",
-                               pith_data_sample_name(labels, a->samples));
-    add_target(a, f->plan, target, pith_data_target_elems(labels));
+                               pith_data_sample_name(labels, sample));
+    pith_copy_corner(t.rank, t.dim, w->dim, y->whole, t.dim, y->own, sizeof *y->own);
+    const uint64_t n = t.bytes / sizeof *x;
+    for (uint64_t i = 0; i < n; i++)
+        a->mse += ((double)x[i] - (double)y->own[i]) * ((double)x[i] - (double)y->own[i]);
+    y->n += n;
     return PITH_OK;
+}
+
+static enum pith_status evaluate_sample(struct feeder *f, struct targets *y,
+                                        struct pith_accuracy *a, struct pith_error *err)
+{
+    struct labelled_rows rows;
+    enum pith_status st = pith_feeder_run(f, a->samples, err);
+    if (!st && y->whole)
+        return add_target(f, a->samples, y, a, err);
+    st = st ? st : find_rows(f, a->samples, &rows, err);
+    if (!st)
+        add_labels(a, &rows);
+    return st;
 }
 
 static enum pith_status evaluate_all(struct feeder *f, const struct pith_watch *watch,
-                                     float *target, struct pith_accuracy *a, struct pith_error *err)
+                                     struct targets *y, struct pith_accuracy *a,
+                                     struct pith_error *err)
 {
     for (; a->samples < f->n_samples; a->samples++) {
         if (watch && a->samples % WATCH_EVERY == 0 && !watch->step(watch->user, a->samples))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted after %" PRIu64 " samples",
                                    a->samples);
-        enum pith_status st = evaluate_sample(f, target, a, err);
+        enum pith_status st = evaluate_sample(f, y, a, err);
         if (st)
             return st;
     }
@@ -175,18 +201,20 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
         return PITH_ERR_ARGUMENT;
     struct pith_accuracy a = {0};
     struct feeder f = {0};
-    float *target = NULL;
-    enum pith_status st = check_kind(e, feed, &a.regression, err);
+    struct targets y = {0};
+    enum pith_status st = check_kind(e, feed, &y, &a.regression, err);
     if (!st)
         st = pith_feeder_open(&f, e->plan, feed, false, err);
     f.engine = e;
     if (!st && a.regression) {
-        target = malloc(pith_data_target_elems(pith_feed_labels(feed)) * sizeof *target);
-        st = target ? PITH_OK : pith_error_no_memory(err);
+        y.whole = malloc((size_t)y.largest.bytes);
+        y.own = malloc((size_t)y.largest.bytes);
+        st = y.whole && y.own ? PITH_OK : pith_error_no_memory(err);
     }
     if (!st)
-        st = evaluate_all(&f, watch, target, &a, err);
-    free(target);
+        st = evaluate_all(&f, watch, &y, &a, err);
+    free(y.whole);
+    free(y.own);
     pith_feeder_close(&f);
     if (!st && !a.regression && a.predictions == 0)
         st = pith_error_fill(err, PITH_ERR_ARGUMENT, "no position has a label that counts");
@@ -195,7 +223,7 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
     a.positions = pith_data_label_count(pith_feed_labels(feed)) > 1;
     a.loss /= (double)(a.regression ? a.samples : a.predictions);
     a.perplexity = exp(a.loss);
-    a.mse /= (double)a.samples;
+    a.mse /= y.n ? (double)y.n : 1;
     a.psnr = pith_snr_db(1, a.mse);
     *accuracy = a;
     return PITH_OK;
@@ -211,7 +239,7 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted");
         enum pith_status st = pith_feeder_run(f, i, err);
         if (!st)
-            st = find_rows(f->plan, pith_feed_labels(f->feed), i, &r, err);
+            st = find_rows(f, i, &r, err);
         if (!st && r.classes != n_classes)
             st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                                  "a confusion table of %u classes, the model has %" PRIu64,
@@ -234,8 +262,9 @@ enum pith_status pith_confusion(struct pith_engine *e, const struct pith_feed *f
     if (!e || !feed || !confusion || feed->size_bytes != sizeof *feed)
         return PITH_ERR_ARGUMENT;
     struct feeder f = {0};
+    struct targets y;
     bool regression;
-    enum pith_status st = check_kind(e, feed, &regression, err);
+    enum pith_status st = check_kind(e, feed, &y, &regression, err);
     if (!st && regression)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a confusion table needs labels");
     if (!st)

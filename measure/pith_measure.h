@@ -131,9 +131,9 @@ struct pith_feed {
         *input; /* [n_inputs], in the order of the model's inputs; borrowed */
     uint32_t n_states;
     const struct pith_state *state; /* borrowed */
-    /* Samples of different lengths (pith_data_length) run at their own: the engine's plan is then
+    /* Samples of several sizes (pith_data_uneven) run at their own: the engine's plan is then
      * another for each. Else filled up with zeros, as they are read. */
-    bool own_lengths;
+    bool own_sizes;
 };
 
 /* Does every source given fit the model? Inputs may still lack one. PITH_ERR_ARGUMENT, _MEMORY. */

@@ -138,17 +138,14 @@ static enum pith_status check_data(struct feeder *f, struct pith_error *err)
     return PITH_OK;
 }
 
-/* Samples run at their own lengths where the sizes are open and the engine is given. */
+/* Samples run at their own sizes where the sizes are open and the engine is given. */
 static bool is_uneven(const struct feeder *f)
 {
     bool uneven = false;
-    if (!f->feed || !f->feed->own_lengths || f->feed->n_states)
+    if (!f->feed || !f->feed->own_sizes || f->feed->n_states)
         return false;
-    for (uint32_t i = 0; i < f->n_inputs; i++) {
-        if (data_of(f, i) && pith_data_label_count(data_of(f, i)) > 1)
-            return false; /* labels are filled up, too */
-        uneven |= data_of(f, i) && pith_data_length(data_of(f, i), 0);
-    }
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        uneven |= pith_data_uneven(data_of(f, i));
     return uneven && f->steps == 1;
 }
 
@@ -190,8 +187,48 @@ enum pith_status pith_feeder_open(struct feeder *f, struct pith_plan *plan,
     return st ? st : make_buffers(f, err);
 }
 
+/* Sizes of the engine's plan: of sample f->sample, or of the largest of each dimension. */
+static enum pith_status fit_sizes(struct feeder *f, bool largest, struct pith_error *err)
+{
+    struct pith_tensor *t = calloc(f->n_inputs + 1u, sizeof *t);
+    if (!t)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < f->n_inputs; i++) {
+        const struct pith_data *data = data_of(f, i);
+        pith_plan_input(f->plan, i, &t[i]);
+        const uint32_t rank = largest ? pith_data_shape(data, t[i].dim)
+                                      : pith_data_sample_shape(data, f->sample, t[i].dim);
+        if (rank != t[i].rank)
+            t[i].rank = UINT32_MAX; /* it follows the others */
+    }
+    enum pith_status st = pith_engine_fit_sizes(f->engine, 1, t, f->n_inputs, err);
+    free(t);
+    if (!st)
+        f->plan = pith_engine_plan(f->engine);
+    return st;
+}
+
+/* Inputs of sample f->sample, as large as it is. */
+static enum pith_status fit_sample(struct feeder *f, struct pith_error *err)
+{
+    struct pith_error why = {0};
+    enum pith_status st = fit_sizes(f, false, &why);
+    for (uint32_t i = 0; i < f->n_inputs && !st; i++) {
+        struct pith_tensor own;
+        pith_plan_input(f->plan, i, &own);
+        f->input[i].bytes = own.bytes;
+    }
+    for (uint32_t i = 0; i < f->n_inputs && st; i++)
+        if (pith_data_uneven(data_of(f, i)))
+            return pith_error_fill(err, st, "%.200s: %.300s",
+                                   pith_data_sample_name(data_of(f, i), f->sample), why.text);
+    return st;
+}
+
 void pith_feeder_close(struct feeder *f)
 {
+    if (f->uneven && f->engine)
+        fit_sizes(f, true, NULL); /* as the plan was */
     for (uint32_t i = 0; f->input && i < f->n_inputs; i++)
         free(f->input[i].buffer);
     free(f->input);
@@ -216,36 +253,6 @@ static enum pith_status read_data(struct feeder *f, uint32_t i, void *to, struct
     struct pith_tensor t;
     pith_plan_input(f->plan, i, &t);
     return pith_data_read_as(data_of(f, i), f->sample, t.type, to, NULL, err);
-}
-
-/* Inputs of sample f->sample, as long as it is. */
-static enum pith_status fit_sample(struct feeder *f, struct pith_error *err)
-{
-    struct pith_tensor *t = calloc(f->n_inputs + 1u, sizeof *t);
-    if (!t)
-        return pith_error_no_memory(err);
-    for (uint32_t i = 0; i < f->n_inputs; i++) {
-        pith_plan_input(f->plan, i, &t[i]);
-        const uint32_t rank = t[i].rank;
-        t[i].rank = UINT32_MAX;
-        if (!data_of(f, i) || pith_data_shape(data_of(f, i), t[i].dim) != rank)
-            continue;
-        const uint32_t length = pith_data_length(data_of(f, i), f->sample);
-        t[i].rank = rank;
-        if (length && rank > 1)
-            t[i].dim[1] = length;
-    }
-    enum pith_status st = pith_engine_fit_sizes(f->engine, 1, t, f->n_inputs, err);
-    free(t);
-    if (st)
-        return st;
-    f->plan = pith_engine_plan(f->engine);
-    for (uint32_t i = 0; i < f->n_inputs; i++) {
-        struct pith_tensor own;
-        pith_plan_input(f->plan, i, &own);
-        f->input[i].bytes = own.bytes;
-    }
-    return PITH_OK;
 }
 
 enum pith_status pith_feeder_sample(struct feeder *f, uint64_t i, struct pith_error *err)

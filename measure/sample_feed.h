@@ -22,12 +22,13 @@ struct feeder {
     uint64_t n_samples; /* 1 where no input comes from a data set */
     uint64_t steps;     /* of one sample */
     bool random;        /* some inputs have nothing to come from */
-    bool uneven;        /* samples have different lengths, each of which the engine plans for */
+    bool uneven;        /* samples have several sizes, for each of which the engine plans */
     uint64_t sample;
 };
 
 /* Tests feed against plan, names both where they do not fit. random: inputs without a source get
- * seeded numbers, else they are refused. Close in any case. */
+ * seeded numbers, else they are refused. Close in any case: the engine's plan is then again as
+ * large as the largest sample. */
 enum pith_status pith_feeder_open(struct feeder *f, struct pith_plan *plan,
                                   const struct pith_feed *feed, bool random,
                                   struct pith_error *err);

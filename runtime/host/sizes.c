@@ -279,6 +279,29 @@ static uint32_t solve(const struct size_expression *e, const uint32_t *value, co
     return pith_size_solve(&left, wanted, found);
 }
 
+/* With the values that its formula's sizes have from other dimensions. */
+static enum pith_status misfit(const struct pith_sizes *s, const struct number *number,
+                               const struct pith_tensor *inputs, const uint32_t *value,
+                               const bool *known, struct pith_error *err)
+{
+    const uint32_t dim = number->at.slot % PITH_MAX_RANK;
+    const struct pith_tensor *t = &inputs[number->at.slot / PITH_MAX_RANK];
+    char with[160] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < s->names.n; i++) {
+        bool in_formula = false;
+        for (uint32_t k = 0; k < number->e.n_terms; k++)
+            for (uint32_t j = 0; j < number->e.term[k].n_factors; j++)
+                in_formula |= number->e.term[k].factor[j] == i;
+        if (in_formula && known[i] && at + SIZE_NAME_BYTES + 20 < sizeof with)
+            at += (size_t)sprintf(with + at, "%s%s %" PRIu32, at ? ", " : ", with ",
+                                  s->names.name[i], value[i]);
+    }
+    return pith_error_set(err, PITH_ERR_ARGUMENT,
+                          "dim %" PRIu32 " of input '%.*s' is %" PRIu32 ", and has to be %s%s", dim,
+                          (int)t->name_bytes, t->name, t->dim[dim], number->text, with);
+}
+
 enum pith_status pith_sizes_fit(struct pith_sizes *sizes, const struct pith_tensor *inputs,
                                 uint32_t n_inputs, struct pith_error *err)
 {
@@ -306,13 +329,7 @@ enum pith_status pith_sizes_fit(struct pith_sizes *sizes, const struct pith_tens
         int32_t is;
         if (!dim || (pith_size_value(&sizes->number[i].e, value, &is) && (int64_t)is == *dim))
             continue;
-        uint32_t input = sizes->number[i].at.slot / PITH_MAX_RANK;
-        return pith_error_set(err, PITH_ERR_ARGUMENT,
-                              "dim %" PRIu32 " of input '%.*s' is %" PRIu32
-                              ", which is not %s with the sizes of the other inputs",
-                              sizes->number[i].at.slot % PITH_MAX_RANK,
-                              (int)inputs[input].name_bytes, inputs[input].name, *dim,
-                              sizes->number[i].text);
+        return misfit(sizes, &sizes->number[i], inputs, value, known, err);
     }
     enum pith_status st = check_limits(sizes, value, err);
     if (!st)

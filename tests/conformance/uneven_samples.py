@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Samples of different lengths as `-d`: outputs of `run` are onnxruntime's for each sample alone, filled up with zeros;
-calibrate, quantize, compress and compare take what numpy would fill up, with a mask."""
+"""Samples of several sizes as `-d`: outputs of `run` are onnxruntime's for each sample alone, filled up with zeros; so
+are the metrics of `eval`. calibrate, quantize, compress and compare take sequences as numpy would fill them up, with a
+mask, and refuse pictures of several sizes."""
+import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import numpy as np
 import onnx
@@ -83,6 +87,98 @@ def floats():
     check(np.abs(np.load("y.npy")[:, 0] - wanted).max() < 1e-4, "rows: other outputs")
 
 
+def metrics():
+    """Targets and labels of positions count where the sample has values; each element, or position, counts the same."""
+    rows = [rng.integers(0, 50, n) for n in (5, 17, 64, 3)]
+    with open("few.txt", "w") as f:
+        f.write("".join(" ".join(map(str, r)) + "\n" for r in rows))
+    session = ort.InferenceSession("net.onnx")
+    out = [session.run(None, {"ids": r[None], "mask": np.ones((1, len(r)), np.int64)})[0][0] for r in rows]
+    targets = [y + rng.normal(size=y.shape).astype(np.float32) for y in out]
+    np.save("targets.npy", padded(targets, 9))
+    got = json.loads(pith("eval", "net.onnx", "-d", "ids=few.txt", "--labels", "targets.npy", "--json"))
+    mse = np.mean(np.concatenate([(a - b).ravel() for a, b in zip(out, targets)]) ** 2)
+    check(abs(got["mse"] / mse - 1) < 1e-4, f"mse {got['mse']}, not {mse}")
+    labels = [rng.integers(0, out[0].shape[1], len(r)) for r in rows]
+    np.save("labels.npy", padded(labels))
+    got = json.loads(pith("eval", "net.onnx", "-d", "ids=few.txt", "--labels", "labels.npy", "--json"))
+    y, k = np.concatenate(out).astype(np.float64), np.concatenate(labels)
+    loss = np.mean(np.log(np.exp(y).sum(1)) - y[np.arange(len(k)), k])
+    check(got["positions"] == len(k) and abs(got["loss"] - loss) < 1e-4, f"{got}: not {len(k)} positions, loss {loss}")
+
+
+def png(pixels):
+    """[height, width] or [height, width, 3] bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    h, w = pixels.shape[:2]
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row.tobytes() for row in pixels))) + chunk(b"IEND", b""))
+
+
+def convolutions():
+    """A classifier, and a network with an output for each pixel; both take any height and width."""
+    for name, pooled in (("classes", True), ("pixels", False)):
+        g = Graph(3)
+        x = g.node("Conv", "x", g.const(g.rng.normal(size=(6, 3, 3, 3)) / 5), kernel_shape=[3, 3], pads=[1] * 4)
+        x = g.node("Conv", g.node("Relu", x), g.const(g.rng.normal(size=(4, 6, 3, 1)) / 4), kernel_shape=[3, 1],
+                   pads=[1, 0, 1, 0], strides=[1, 1])
+        if pooled:
+            g.node("Flatten", g.node("GlobalAveragePool", x), out="y")
+        else:
+            g.node("Sigmoid", x, out="y")
+        onnx.save(g.model([("x", T.FLOAT, ["N", 3, "H", "W"])],
+                          [("y", T.FLOAT, ["N", 4] if pooled else ["N", 4, "H", "W"])]), name + ".onnx")
+        pith("import", name + ".onnx", "--preprocess", "unit", "-o", name + ".pith")
+
+
+def pictures():
+    convolutions()
+    sizes = [(21, 34), (40, 17), (21, 34), (1, 9), (33, 33)]
+    pixels = [rng.integers(0, 256, s + (3,) if i != 1 else s, dtype=np.uint8) for i, s in enumerate(sizes)]
+    os.mkdir("pictures")
+    for i, p in enumerate(pixels):
+        with open(f"pictures/{i}.png", "wb") as f:
+            f.write(png(p))
+    with open("pictures/labels.csv", "w") as f:
+        f.write("file,class\n" + "".join(f"{i}.png,{i % 4}\n" for i in range(len(sizes))))
+    fed = [np.broadcast_to(p[..., None] if p.ndim == 2 else p, p.shape[:2] + (3,)).transpose(2, 0, 1)[None]
+           .astype(np.float32) / 255 for p in pixels]
+    wanted = [ort.InferenceSession("pixels.onnx").run(None, {"x": x})[0][0] for x in fed]
+    pith("run", "pixels.pith", "-d", "pictures", "-q", "-f", "-o", "y.npy")
+    y = np.load("y.npy")
+    check(y.shape == (len(sizes), 1, 4, 40, 34), f"pictures: outputs of {y.shape}")
+    for i, w in enumerate(wanted):
+        own = y[i, 0, :, :w.shape[1], :w.shape[2]]
+        check(np.abs(own - w).max() < 1e-5 and np.count_nonzero(y[i]) == own.size, f"{i}.png: other outputs")
+        h, width = sizes[i]
+        pith("import", "pixels.onnx", "--preprocess", "unit", "--input-shape", f"x:1x3x{h}x{width}", "-f", "-o", "at.pith")
+        for net in ("pixels.pith", "at.pith"):
+            pith("run", net, f"pictures/{i}.png", "-q", "-f", "-o", net + ".npy")
+        fixed = np.load("at.pith.npy")
+        check(fixed.tobytes() == np.load("pixels.pith.npy").tobytes() == own[None].tobytes(),
+              f"{i}.png: other bits than a file of that size")
+    whole = np.full((len(sizes),) + y.shape[2:], 7, np.float32)
+    for to, w in zip(whole, wanted):
+        to[:, :w.shape[1], :w.shape[2]] = w + rng.normal()
+    np.save("targets.npy", whole)
+    got = json.loads(pith("eval", "pixels.pith", "-d", "pictures", "--labels", "targets.npy", "--json"))
+    mse = np.mean(np.concatenate([(t[:, :w.shape[1], :w.shape[2]] - w).ravel() for t, w in zip(whole, wanted)]) ** 2)
+    check(abs(got["mse"] / mse - 1) < 1e-4, f"mse {got['mse']}, not {mse}")
+    scores = np.concatenate([ort.InferenceSession("classes.onnx").run(None, {"x": x})[0] for x in fed]).astype(np.float64)
+    loss = np.mean(np.log(np.exp(scores).sum(1)) - scores[np.arange(len(sizes)), np.arange(len(sizes)) % 4])
+    got = json.loads(pith("eval", "classes.pith", "-d", "pictures", "--json"))
+    check(abs(got["loss"] - loss) < 1e-5, f"loss {got['loss']}, not {loss}")
+    printed = pith("run", "classes.pith", *(f"pictures/{i}.png" for i in range(3)))
+    check(printed.count("\n") == 3, printed)
+    for command in ("quantize", "calibrate", "compress"):
+        printed = pith(command, "classes.pith", "-d", "pictures", "-f", "-o", "c.pith", exit=2)
+        check("resize=HxW" in printed, printed)
+        pith(command, "classes.pith", "-d", "pictures", "--range", "0:3:2", "-f", "-o", "c.pith")  # of one size
+    pith("run", "c.pith", "-d", "pictures")
+    check("of several sizes" in pith("check", "classes.pith", "-d", "pictures", exit=1), "check: pictures")
+
+
 def broken():
     def refused(text, words):
         with open("bad.txt", "w") as f:
@@ -100,6 +196,8 @@ def main():
         os.chdir(work)
         ids()
         floats()
+        metrics()
+        pictures()
         broken()
     sys.exit(failed)
 

@@ -295,38 +295,43 @@ static const struct kind {
     int answers;
     bool flat;         /* one shade of 80 */
     const char *names; /* of classes */
+    bool open;         /* height and width are those of the data */
 } kinds[] = {
-    {"%s/n-images-idx3", NULL, NULL, CLASSES, false, NULL},
-    {"%s/g-images-idx3.gz", "n-labels-idx1", NULL, CLASSES, false, NULL},
-    {"%s/x.npy", "y.npy", NULL, CLASSES, false, NULL},
-    {"%s/w.npy", "y.npz", NULL, CLASSES, false, NULL},
-    {"%s/x.npy", "t.npy", NULL, TARGETS, false, NULL},
-    {"%s/0.npz", NULL, NULL, CLASSES, false, NULL},
-    {"%s/0.npz", "t.npy", NULL, CLASSES | TARGETS, false, NULL},
-    {"%s/0.npz", "l.csv", NULL, CLASSES, false, NULL},
-    {"%s/1.npz", NULL, NULL, CLASSES, false, NULL},
-    {"%s/2.npz", NULL, NULL, CLASSES, false, NULL},
-    {"%s/3.npz", NULL, NULL, CLASSES, false, NULL},
-    {"%s/p.npz", NULL, NULL, CLASSES, false, NULL},
-    {"%s/t.npz", NULL, NULL, TARGETS, false, NULL},
-    {"%s/t.npz", "t.npy", NULL, TARGETS, false, NULL},
-    {"raw:u8:4:%s/r.raw", "l.csv", NULL, CLASSES, false, NULL},
-    {"wav:4:4:%s/s.wav", NULL, "scale=128", NO_LABELS, false, NULL},
-    {"text:4:%s/t.txt", NULL, NULL, POSITIONS, false, letters},
-    {"%s/c.bin", NULL, "crop=2", CLASSES, false, NULL},
-    {"%s/p.tar", NULL, NULL, CLASSES, false, NULL},
-    {"%s/p.zip", NULL, NULL, CLASSES, false, NULL},
-    {"%s/flat", NULL, NULL, CLASSES, false, NULL},
-    {"%s/set", NULL, NULL, FOLDERS, false, NULL},
-    {"%s/set", "f.csv", NULL, CLASSES, false, NULL},
-    {"%s/set", NULL, NULL, CLASSES, false, "x\ny\nz\np\nq\n"},
-    {"%s/set", NULL, NULL, CLASSES, false, "n0 a\nn1 b\nn2 c\nP\nQ\n"},
-    {"%s/x.npy", "p.csv", NULL, CLASSES, false, "x\ny\nz\np\nq\n"},
-    {"%s/x.npy", "p.txt", NULL, CLASSES, false, "x\ny\nz\np, other\nq\n"},
-    {"%s/deep", NULL, NULL, NO_LABELS, false, NULL},
-    {"%s/one.jpg", NULL, NULL, NO_LABELS, true, NULL},
-    {"%s/one.jpg", NULL, "resize=6,crop=5", NO_LABELS, true, NULL},
-    {"named", NULL, NULL, NO_LABELS, false, NULL},
+    {"%s/n-images-idx3", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/g-images-idx3.gz", "n-labels-idx1", NULL, CLASSES, false, NULL, false},
+    {"%s/x.npy", "y.npy", NULL, CLASSES, false, NULL, false},
+    {"%s/w.npy", "y.npz", NULL, CLASSES, false, NULL, false},
+    {"%s/x.npy", "t.npy", NULL, TARGETS, false, NULL, false},
+    {"%s/0.npz", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/0.npz", "t.npy", NULL, CLASSES | TARGETS, false, NULL, false},
+    {"%s/0.npz", "l.csv", NULL, CLASSES, false, NULL, false},
+    {"%s/1.npz", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/2.npz", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/3.npz", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/p.npz", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/t.npz", NULL, NULL, TARGETS, false, NULL, false},
+    {"%s/t.npz", "t.npy", NULL, TARGETS, false, NULL, false},
+    {"raw:u8:4:%s/r.raw", "l.csv", NULL, CLASSES, false, NULL, false},
+    {"wav:4:4:%s/s.wav", NULL, "scale=128", NO_LABELS, false, NULL, false},
+    {"text:4:%s/t.txt", NULL, NULL, POSITIONS, false, letters, false},
+    {"%s/c.bin", NULL, "crop=2", CLASSES, false, NULL, false},
+    {"%s/p.tar", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/p.zip", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/flat", NULL, NULL, CLASSES, false, NULL, false},
+    {"%s/flat", NULL, NULL, CLASSES, false, NULL, true},
+    {"%s/p.zip", NULL, NULL, CLASSES, false, NULL, true},
+    {"%s/one.jpg", NULL, "resize=5", NO_LABELS, true, NULL, true},
+    {"%s/n-images-idx3", NULL, NULL, CLASSES, false, NULL, true},
+    {"%s/set", NULL, NULL, FOLDERS, false, NULL, false},
+    {"%s/set", "f.csv", NULL, CLASSES, false, NULL, false},
+    {"%s/set", NULL, NULL, CLASSES, false, "x\ny\nz\np\nq\n", false},
+    {"%s/set", NULL, NULL, CLASSES, false, "n0 a\nn1 b\nn2 c\nP\nQ\n", false},
+    {"%s/x.npy", "p.csv", NULL, CLASSES, false, "x\ny\nz\np\nq\n", false},
+    {"%s/x.npy", "p.txt", NULL, CLASSES, false, "x\ny\nz\np, other\nq\n", false},
+    {"%s/deep", NULL, NULL, NO_LABELS, false, NULL, false},
+    {"%s/one.jpg", NULL, NULL, NO_LABELS, true, NULL, false},
+    {"%s/one.jpg", NULL, "resize=6,crop=5", NO_LABELS, true, NULL, false},
+    {"named", NULL, NULL, NO_LABELS, false, NULL, false},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -346,6 +351,11 @@ static void fill(const struct kind *k, struct opened *w)
     w->o.preprocess = k->preprocess;
     w->o.class_names = k->names;
     w->o.range = k->flat ? ":1" : ":2";
+    if (k->open) {
+        w->o.rank = 4;
+        memcpy(w->o.dim, (uint32_t[]){1, 1, 9, 7}, 4 * sizeof w->o.dim[0]);
+        w->o.open[2] = w->o.open[3] = true;
+    }
     if (strcmp(k->path, "named") == 0) {
         w->files[0] = at("flat/a.png");
         w->files[1] = at("set/q");
@@ -418,6 +428,51 @@ static void every_kind(void **state)
         if (open_and_read(&kinds[i], &err))
             fail_msg("%s: %s", kinds[i].path, err.text);
         assert_int_equal(open_files(), opened);
+    }
+}
+
+/* By what the headers say; each is read at its own size, or resized in proportion. */
+static void pictures_of_several_sizes(void **state)
+{
+    (void)state;
+    struct opened w;
+    uint32_t dim[PITH_MAX_RANK];
+    float x[64];
+    fill(&kinds[KINDS - 1], &w); /* named */
+    w.files[1] = at("one.jpg");
+    w.o.rank = 4;
+    memcpy(w.o.dim, (uint32_t[]){1, 1, 9, 7}, 4 * sizeof w.o.dim[0]);
+    for (uint32_t side = 2; side <= 4; side += 2) {
+        static const char *const resize[] = {"resize=2", "resize=4"};
+        w.o.preprocess = resize[side / 2 - 1];
+        w.o.open[2] = w.o.open[3] = true;
+        struct pith_data *d = NULL;
+        assert_int_equal(pith_data_open(&w.o, &d, NULL), PITH_OK);
+        assert_true(pith_data_uneven(d));
+        assert_int_equal(pith_data_shape(d, dim), 4);
+        assert_memory_equal(dim, ((uint32_t[]){1, 1, side, 2 * side}), 4 * sizeof *dim);
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t own = side * side * (1 + i);
+            assert_int_equal(pith_data_sample_shape(d, i, dim), 4);
+            assert_memory_equal(dim, ((uint32_t[]){1, 1, side, side * (1 + i)}), 4 * sizeof *dim);
+            memset(x, 1, sizeof x);
+            assert_int_equal(pith_data_read(d, i, x, NULL, NULL), PITH_OK);
+            assert_true(i == 0 || x[own - 1] == 80);
+            for (uint32_t k = own; k < 2 * side * side; k++)
+                assert_true(x[k] == 0);
+        }
+        assert_int_equal(pith_data_sample_shape(d, 2, dim), 0);
+        assert_int_equal(pith_data_mask(d, &d, NULL), PITH_ERR_ARGUMENT);
+        pith_data_free(d);
+        /* a width that is not open has to be as it is */
+        w.o.open[3] = false;
+        w.o.dim[3] = side;
+        struct pith_error err;
+        assert_int_equal(pith_data_open(&w.o, &d, &err), PITH_OK);
+        assert_false(pith_data_uneven(d));
+        assert_int_equal(pith_data_read(d, 1, x, NULL, &err), PITH_ERR_ARGUMENT);
+        assert_non_null(strstr(err.text, "does not fit the input"));
+        pith_data_free(d);
     }
 }
 
@@ -510,6 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind),
+        cmocka_unit_test(pictures_of_several_sizes),
         cmocka_unit_test(every_allocation_fails_once),
         cmocka_unit_test(cut_and_changed_anywhere),
     };
