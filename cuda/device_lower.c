@@ -44,7 +44,7 @@ void pith_device_lowering_free(struct lowering *l)
     free(l->args);
     free(l->constant);
     free(l->floats);
-    free(l->seen);
+    free(l->converted);
     for (uint32_t i = 0; i < l->n_products; i++)
         pith_blas_product_free(l->product[i]);
     free(l->product);
@@ -119,17 +119,18 @@ void *pith_device_in_arena(const struct lowering *l, const struct tview *t)
     return pointer(l->arena + ((uintptr_t)t->data - (uintptr_t)l->plan->arena));
 }
 
-void pith_device_see(struct lowering *l, const struct device_seen *seen)
+void pith_device_add_converted(struct lowering *l, const struct device_converted *converted)
 {
-    if (grow(l, &l->seen, l->n_seen, &l->room_seen, 1, sizeof *seen))
-        l->seen[l->n_seen++] = *seen;
+    if (grow(l, &l->converted, l->n_converted, &l->room_converted, 1, sizeof *converted))
+        l->converted[l->n_converted++] = *converted;
 }
 
-const struct device_seen *pith_device_seen(const struct lowering *l, const struct tview *t)
+const struct device_converted *pith_device_converted(const struct lowering *l,
+                                                     const struct tview *t)
 {
-    for (uint32_t i = l->n_seen; i-- > 0;)
-        if (l->seen[i].t == t)
-            return &l->seen[i];
+    for (uint32_t i = l->n_converted; i-- > 0;)
+        if (l->converted[i].t == t)
+            return &l->converted[i];
     return NULL;
 }
 
@@ -138,9 +139,9 @@ const struct device_seen *pith_device_seen(const struct lowering *l, const struc
 void *pith_device_data(struct lowering *l, const struct tview *t)
 {
     uint64_t at;
-    const struct device_seen *seen = pith_device_seen(l, t);
-    if (seen)
-        return seen->at;
+    const struct device_converted *converted = pith_device_converted(l, t);
+    if (converted)
+        return converted->at;
     if (pith_device_moved(l, t, &at))
         return pointer(l->areas + at);
     if (pith_device_type(l, t) != VALUE_F32)
@@ -191,7 +192,7 @@ const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
  * outlives the step, as the stream runs one action after the other. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)
 {
-    uint64_t at = l->seen_bytes + offset, end = at + aligned(bytes);
+    uint64_t at = l->converted_bytes + offset, end = at + aligned(bytes);
     l->work_bytes = l->work_bytes < end ? end : l->work_bytes;
     return pointer(l->work + at);
 }

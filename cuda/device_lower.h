@@ -53,8 +53,8 @@ struct constant {
     uint64_t offset, bytes;
 };
 
-/* A value as the kernels of one step have it (device_values.c). */
-struct device_seen {
+/* A value that the kernels of one step read or write in another type (device_values.c). */
+struct device_converted {
     const struct tview *t;
     void *at;
     uint32_t type; /* enum value_type */
@@ -103,10 +103,10 @@ struct lowering {
     struct device_places places;
     const struct tview **floats; /* owns: values that stay f32 */
     uint32_t n_floats;
-    struct device_seen *seen; /* owns: what the step sees otherwise */
-    uint32_t n_seen, room_seen;
-    uint64_t seen_bytes;   /* of work, which the step's own is behind */
-    struct action *action; /* owns */
+    struct device_converted *converted; /* owns: of the step */
+    uint32_t n_converted, room_converted;
+    uint64_t converted_bytes; /* of work, which the step's own is behind */
+    struct action *action;    /* owns */
     uint32_t n_actions, room_actions;
     uint8_t *args; /* owns */
     uint32_t n_args, room_args;
@@ -186,9 +186,10 @@ uint32_t pith_device_threads(const struct lowering *l);
 void *pith_device_data(struct lowering *l, const struct tview *t);
 /* Of a value in the arena: where its floats lie there, whatever kernels read. */
 void *pith_device_in_arena(const struct lowering *l, const struct tview *t);
-/* From now on the step has t so; how it has t by now, NULL: as the plan does. */
-void pith_device_see(struct lowering *l, const struct device_seen *seen);
-const struct device_seen *pith_device_seen(const struct lowering *l, const struct tview *t);
+/* From now on the step has t so; NULL: it has t as the plan does. */
+void pith_device_add_converted(struct lowering *l, const struct device_converted *converted);
+const struct device_converted *pith_device_converted(const struct lowering *l,
+                                                     const struct tview *t);
 /* The elements of a constant, rounded to 16 bits. */
 void *pith_device_rounded(struct lowering *l, const struct tview *t, uint32_t type);
 /* Whether the elements of t are known now, and stay what they are. */

@@ -47,8 +47,8 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
     d->first = l->n_actions;
     d->on_cpu = false;
     l->step_bytes = 0;
-    l->n_seen = 0;
-    l->seen_bytes = 0;
+    l->n_converted = 0;
+    l->converted_bytes = 0;
     if (l->joined) { /* by the step before */
         l->joined--;
         d->n = 0;
@@ -65,7 +65,7 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
         l->joined = 0;
         l->n_actions = d->first;
     }
-    l->n_seen = 0;
+    l->n_converted = 0;
     if (l->values && i + 1 == p->plan->n_steps)
         pith_device_convert_ends(l, true);
     d->n = l->n_actions - d->first;

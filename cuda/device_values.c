@@ -104,14 +104,14 @@ bool pith_device_find_values(struct lowering *l)
     return true;
 }
 
-/* ---- as a step sees them ----------------------------------------------------------------------
+/* ---- conversions -------------------------------------------------------------------------------
  */
 
 uint32_t pith_device_type(const struct lowering *l, const struct tview *t)
 {
-    const struct device_seen *seen = pith_device_seen(l, t);
-    if (seen)
-        return seen->type;
+    const struct device_converted *converted = pith_device_converted(l, t);
+    if (converted)
+        return converted->type;
     const struct device_place *place = pith_device_place(l, t);
     t = place ? place->whole : t;
     return l->values && is_float(l, t) && !stays_f32(l, t) ? l->values : VALUE_F32;
@@ -134,7 +134,7 @@ static void *room_for(struct lowering *l, const struct tview *t, uint32_t type)
 {
     const uint64_t bytes = (uint64_t)pith_device_count(t) * (type == VALUE_F32 ? 4u : 2u);
     void *at = pith_device_work(l, 0, bytes);
-    l->seen_bytes += (bytes + 255) & ~UINT64_C(255);
+    l->converted_bytes += (bytes + 255) & ~UINT64_C(255);
     return at;
 }
 
@@ -151,29 +151,29 @@ void *pith_device_as(struct lowering *l, const struct tview *t, uint32_t type)
     return to;
 }
 
-static void see(struct lowering *l, const struct tview *t, uint32_t type, bool is_read)
+static void convert_for_step(struct lowering *l, const struct tview *t, uint32_t type, bool is_read)
 {
     if (!t || !t->data || t->type != PITH_F32 || pith_device_type(l, t) == type)
         return;
     void *at = is_read ? pith_device_as(l, t, type) : room_for(l, t, type);
-    pith_device_see(l, &(struct device_seen){t, at, type});
+    pith_device_add_converted(l, &(struct device_converted){t, at, type});
 }
 
 bool pith_device_in(struct lowering *l, const struct step *s, lower_fn *lower, uint32_t type)
 {
     const struct op_args *args = &s->args;
-    const uint32_t before = l->n_seen;
+    const uint32_t before = l->n_converted;
     for (uint32_t i = 0; i < args->n_in; i++)
-        see(l, args->in[i], type, true);
-    see(l, args->fuse.residual, type, true);
-    const uint32_t outputs = l->n_seen;
+        convert_for_step(l, args->in[i], type, true);
+    convert_for_step(l, args->fuse.residual, type, true);
+    const uint32_t outputs = l->n_converted;
     for (uint32_t i = 0; i < args->n_out; i++)
-        see(l, args->out[i], type, false);
-    const uint32_t end = l->n_seen;
+        convert_for_step(l, args->out[i], type, false);
+    const uint32_t end = l->n_converted;
     const bool done = lower(l, s);
-    l->n_seen = before;
+    l->n_converted = before;
     for (uint32_t i = outputs; done && i < end; i++) {
-        const struct device_seen o = l->seen[i];
+        const struct device_converted o = l->converted[i];
         convert(l, pith_device_count(o.t), o.at, type, pith_device_data(l, o.t),
                 pith_device_type(l, o.t));
     }

@@ -469,6 +469,25 @@ static void block(struct pith_model *m, bool bf16)
     m->nodes[m->n_nodes - 1].attr[ATTR_SOFTMAX_AXIS] = 1;
 }
 
+/* Products with a bias and a residual, and an activation that cuBLASLt does not have. */
+static void gated(struct pith_model *m, bool bf16)
+{
+    const uint32_t all[] = {96, 128}, square[] = {128, 128};
+    uint32_t x = add_value(m, "x", 2, all), in[3] = {x};
+    m->inputs[m->n_inputs++] = x;
+    for (uint32_t i = 0; i < 2; i++) {
+        in[1] = drawn(m, i ? "w1" : "w0", 2, square, bf16);
+        in[2] = drawn(m, i ? "b1" : "b0", 1, square, false);
+        in[0] = node(m, i ? "p1" : "p0", PITH_OP_GEMM, 3, in, 2, all);
+        m->nodes[m->n_nodes - 1].attr[ATTR_GEMM_ALPHA] = (int32_t)f32_bits(1.0f);
+        m->nodes[m->n_nodes - 1].attr[ATTR_GEMM_BETA] = (int32_t)f32_bits(1.0f);
+        in[1] = x;
+        in[0] = i ? node(m, "sum", PITH_OP_ADD, 2, in, 2, all) : in[0];
+        in[0] = node(m, i ? "y" : "t0", PITH_OP_TANH, 1, in, 2, all);
+    }
+    m->outputs[m->n_outputs++] = in[0];
+}
+
 static struct pith_buffer packed(void (*build)(struct pith_model *m, bool bf16), bool bf16)
 {
     struct pith_model *m = new_model();
@@ -535,6 +554,7 @@ static void test_models(void **state)
     for (enum value_type type = VALUE_F32; type <= VALUE_BF16; type++) {
         check_model(pointwise, type, 2, type);
         check_model(block, type, 3, 2 - type);
+        check_model(gated, type, 2, type);
     }
 }
 

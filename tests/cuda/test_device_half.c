@@ -240,6 +240,8 @@ static void test_mma_products(void **state)
               {65, 9, 521, true, true, LAUNCH_gemm_mma},
               {3, 37, 70, true, false, LAUNCH_gemv_half},
               {1, 37, 301, true, false, LAUNCH_gemv_half},
+              {2, 21, 264, true, false, LAUNCH_gemv_half},
+              {1, 30, 136, true, false, LAUNCH_gemv_half},
               {70, 90, 75, false, false, LAUNCH_gemm_mma_many},
               {65, 9, 521, true, true, LAUNCH_gemm_mma_many}};
     half_products = true;
