@@ -19,13 +19,11 @@
 #define INSTRUCTION_PS 0.035 /* of a lane: 132 multiprocessors issue four warps' at 1.7 GHz */
 #define READ_PS 0.14         /* of a lane, where a warp's lie in banks of their own */
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
-#define CHOSEN 0.043         /* less, for a column back that they may be chosen from */
-#define CHOSEN_WIDE 2.15     /* the same, with steps of 8 bits (pack_relative.c) */
+#define CHOSEN 2.25          /* the same, where pack_relative.c chose their order */
 #define FAR 9.0              /* the same by way of the L1, of a row of x too long to be shared */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
 #define APART 0.7             /* of the sum of both: so much does not overlap */
-#define COLUMNS_ROW_PS 100.0  /* a row of columns, besides */
 #define CODES_TABLE_PS 2300.0 /* a multiprocessor's table of the values of bytes */
 #define PARTS_PS 2.5e6        /* a launch more */
 
@@ -41,7 +39,7 @@ static double time_of(double bytes, double n, double instructions, double reads,
 static bool is_near(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
     const uint32_t most = l->cuda ? l->cuda->shared_most : SHARED_MOST;
-    return g->k <= most / sizeof(float) - 256 && w->n_groups == 1;
+    return RELATIVE_SHARED_BYTES(g->k) <= most && w->n_groups == 1;
 }
 
 /* Warps of a block, which copies its row of x first: many, where that takes long, and as long as
@@ -63,12 +61,9 @@ static uint32_t row_blocks(const struct lowering *l, const struct gemm_args *g, 
     return blocks < at_once * processors ? blocks : at_once * processors;
 }
 
-/* Each block copies its row of a, where it is near. */
-static double copies_time(const struct lowering *l, const struct gemm_args *g,
-                          const struct weight *w)
+/* Each block copies its row of a. */
+static double copies_time(const struct lowering *l, const struct gemm_args *g)
 {
-    if (!is_near(l, g, w))
-        return 0;
     return (double)row_blocks(l, g, warps_of(l, g)) * g->k * g->m * sizeof(float) * L2_BYTE_PS;
 }
 
@@ -78,31 +73,23 @@ static double book_reads(const struct weight *w)
     return w->n_centroids <= 32 ? 1 : GATHER;
 }
 
-/* A gap of as many columns as a filler reaches costs one; a row ends in fillers, half a word a
- * lane, and has two bytes a lane to say where the lane begins. */
+/* A gap that is longer than a step costs an entry; a row ends in half a lot a lane, and has two
+ * bytes a lane to say where the lane begins. HUGE_VAL, here and below: the weight has no such form,
+ * or the form no kernel for this product. */
 static double relative_time(const struct lowering *l, const struct gemm_args *g,
                             const struct weight *w)
 {
     const struct relative_layout r = pith_relative_layout(w);
-    const double chosen = r.wide ? CHOSEN_WIDE : GATHER - CHOSEN * r.back;
-    const double gather = is_near(l, g, w) ? chosen : FAR, each = r.per_word;
-    double rows = w->shape.dim[0];
-    double none = pow(1 - (double)w->nnz / (double)w->count, r.reach);
-    double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * each / 2;
-    double bytes = n * 4 / each + rows * (SPMV_LANES * 2 + 4);
-    return copies_time(l, g, w) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
-}
-
-/* HUGE_VAL, here and below: the weight has no such form, or the form no kernel for this product. */
-static double columns_time(const struct lowering *l, const struct gemm_args *g,
-                           const struct weight *w)
-{
-    const double gather = is_near(l, g, w) ? GATHER : FAR;
-    struct columns_layout c;
-    if (!pith_device_columns_layout(w, &c))
+    const double rows = w->shape.dim[0];
+    const double none = pow(1 - (double)w->nnz / (double)w->count, RELATIVE_COLUMNS);
+    const double lanes = rows * SPMV_LANES;
+    const double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + lanes * RELATIVE_LOT / 2;
+    const double bytes = n * (r.wide ? 2 : 1.5) + lanes * 2 + rows * 4;
+    if (w->support == SUPPORT_DENSE)
         return HUGE_VAL;
-    return copies_time(l, g, w) + COLUMNS_ROW_PS * g->n * g->m +
-           time_of((double)c.bytes, (double)w->nnz, 8, gather + book_reads(w), g->m);
+    if (!is_near(l, g, w))
+        return time_of(bytes, n, 26, FAR + book_reads(w), g->m);
+    return copies_time(l, g) + time_of(bytes, n, 8, CHOSEN + book_reads(w), g->m);
 }
 
 /* Rows of a at once: with few of them one row takes no more time. */
@@ -127,18 +114,6 @@ static double codes_time(const struct lowering *l, const struct gemm_args *g,
     return CODES_TABLE_PS * (groups < processors ? groups : processors) +
            time_of((double)c.bytes, (double)w->count, 0.35 + rows + c.bits / 4.0,
                    1.1 + 0.125 * rows, passes);
-}
-
-/* 32 rows of a at a time; fewer take their share of lanes, but a whole wavefront of x an entry. One
- * row is not worth a launch more. */
-static double many_time(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
-{
-    (void)l;
-    struct columns_layout c;
-    if (g->m == 1 || !pith_device_columns_layout(w, &c))
-        return HUGE_VAL;
-    double lanes = g->m < 32 ? g->m : 32;
-    return time_of((double)c.bytes, (double)w->nnz, 9 * lanes, 32, ceil(g->m / 32.0));
 }
 
 static double tiles_time(const struct lowering *l, const struct gemm_args *g,
@@ -177,13 +152,6 @@ static const void *behind(const uint8_t *at, uint64_t offset)
 
 /* Blocks beyond row_blocks would copy x and the codebook to shared memory once more for each of
  * them. */
-static void launch_rows(struct lowering *l, enum launch_kernel kernel, const struct gemm_args *g,
-                        uint32_t warps, uint32_t along_y, const void *arg, uint32_t bytes)
-{
-    const uint32_t grid[3] = {row_blocks(l, g, warps), along_y, 1};
-    pith_device_grid(l, kernel, grid, arg, bytes);
-}
-
 static bool launch_relative(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first)
 {
@@ -192,6 +160,8 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
         return false;
     const struct relative_layout r = pith_relative_layout(w);
     const bool near = is_near(l, g, w);
+    struct pack_shape shape = {0};
+    pith_pack_shape(w, &shape);
     struct spmv_args s = {.g = *g,
                           .book = behind(at, 0),
                           .row_at = behind(at, r.row_at),
@@ -199,46 +169,15 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
                           .words = behind(at, r.words),
                           .centroids = w->n_centroids,
                           .wide = r.wide,
-                          .back = r.back * (uint32_t)sizeof(float),
+                          .book_rows = shape.book_rows,
                           .first = first,
                           .warps = near ? warps_of(l, g) : GEMV_ROWS};
-    launch_rows(l, near ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, g, s.warps, g->m, &s,
-                sizeof s);
+    const uint32_t grid[3] = {row_blocks(l, g, s.warps), g->m, 1};
+    pith_device_grid(l, near ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, grid, &s, sizeof s);
     return true;
 }
 
 /* Launches do not test what the layouts say: a form without one has HUGE_VAL as its time. */
-static struct columns_args columns_of(struct lowering *l, const struct gemm_args *g,
-                                      const struct weight *w, uint32_t first)
-{
-    struct columns_layout c = {0};
-    struct pack_shape s = {0};
-    pith_device_columns_layout(w, &c);
-    pith_pack_shape(w, &s);
-    const uint8_t *at = pith_device_form(l, w, FORM_COLUMNS, c.bytes);
-    return (struct columns_args){.g = *g,
-                                 .book = behind(at, 0),
-                                 .row_at = behind(at, c.row_at),
-                                 .pair = behind(at, c.pairs),
-                                 .index = behind(at, c.index),
-                                 .centroids = w->n_centroids,
-                                 .wide = c.wide,
-                                 .book_rows = s.book_rows,
-                                 .first = first,
-                                 .warps = GEMV_ROWS};
-}
-
-static bool launch_columns(struct lowering *l, const struct gemm_args *g, const struct weight *w,
-                           uint32_t first)
-{
-    struct columns_args c = columns_of(l, g, w, first);
-    const bool near = is_near(l, g, w);
-    c.warps = near ? warps_of(l, g) : GEMV_ROWS;
-    launch_rows(l, near ? LAUNCH_spmv_columns : LAUNCH_spmv_columns_far, g, c.warps, g->m, &c,
-                sizeof c);
-    return true;
-}
-
 static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_t first)
 {
     struct codes_layout c = {0};
@@ -278,27 +217,6 @@ static bool launch_codes(struct lowering *l, const struct gemm_args *g, const st
     return true;
 }
 
-/* a is transposed first, for a warp to read a column of it at once. The copy lies behind what the
- * step keeps for itself (work_kept). */
-static bool launch_many(struct lowering *l, const struct gemm_args *g, const struct weight *w,
-                        uint32_t first)
-{
-    struct columns_args c = columns_of(l, g, w, first);
-    struct copy_args turned = {.x = g->a,
-                               .y = pith_device_work(l, l->work_kept, (uint64_t)g->k * g->m * 4),
-                               .n = g->k * g->m,
-                               .bytes = sizeof(float),
-                               .rank = 2,
-                               .dim = {g->k, g->m},
-                               .x_step = {g->a_col, g->a_row},
-                               .y_step = {g->m, 1}};
-    c.g.a = turned.y;
-    pith_device_launch(l, LAUNCH_strided_copy, turned.n, &turned, sizeof turned);
-    launch_rows(l, LAUNCH_spmm_columns, g, GEMV_ROWS, (g->m + SPMV_LANES - 1) / SPMV_LANES, &c,
-                sizeof c);
-    return true;
-}
-
 static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                          uint32_t first)
 {
@@ -326,7 +244,7 @@ static bool launch_mma(struct lowering *l, const struct gemm_args *g, const stru
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-enum { WAY_RELATIVE, WAY_COLUMNS, WAY_CODES, WAY_MANY, WAY_TILES, WAY_MMA, N_WAYS };
+enum { WAY_RELATIVE, WAY_CODES, WAY_TILES, WAY_MMA, N_WAYS };
 static const struct {
     double (*time)(const struct lowering *l, const struct gemm_args *g, const struct weight *w);
     bool (*launch)(struct lowering *l, const struct gemm_args *g, const struct weight *w,
@@ -334,22 +252,18 @@ static const struct {
     bool any_order; /* also of a weight [k, n], and of any a */
 } ways[N_WAYS] = {
     [WAY_RELATIVE] = {relative_time, launch_relative, false},
-    [WAY_COLUMNS] = {columns_time, launch_columns, false},
     [WAY_CODES] = {codes_time, launch_codes, false},
-    [WAY_MANY] = {many_time, launch_many, false},
     [WAY_TILES] = {tiles_time, launch_tiles, true},
     [WAY_MMA] = {mma_time, launch_mma, false},
 };
 
 /* All but the tiles read rows of a weight [n, k] and of a, whose elements lie side by side. Rows of
- * a are blocks along y, and launch_many counts a's elements in 32 bits. half: tensor cores may be
- * used, and many rows are not worth sums in f32. */
+ * a are blocks along y. half: tensor cores may be used, and many rows are not worth sums in f32. */
 static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t way, bool half)
 {
     if (way == WAY_MMA ? !half : half && g->m > FEW_ROWS)
         return false;
-    bool rows = g->b_row == 1 && g->a_col == 1 && w->shape.dim[1] == g->k && g->m <= GRID_LIMIT &&
-                (uint64_t)g->k * g->m < UINT64_C(1) << 31;
+    bool rows = g->b_row == 1 && g->a_col == 1 && w->shape.dim[1] == g->k && g->m <= GRID_LIMIT;
     return rows || ways[way].any_order;
 }
 

@@ -37,7 +37,6 @@ enum weight_form {
     FORM_VALUES,   /* of a constant of floats that is read as f16 or, + 1, as bf16 */
     FORM_VALUES_BF16,
     FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
-    FORM_COLUMNS,
     FORM_CODES,
     FORM_HALF,
     FORM_HALF_TURNED, /* of a matrix [k, n] */

@@ -131,9 +131,9 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
         result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
     DEVICE_KERNELS(FIND_KERNEL)
     /* more than 48 KB of shared memory has to be requested */
-    static const uint32_t large_shared[] = {
-        LAUNCH_spmv_relative,  LAUNCH_spmv_columns, LAUNCH_gemv_codes,   LAUNCH_gemv_codes_many,
-        LAUNCH_gemv_codes_far, LAUNCH_codes_mma,    LAUNCH_codes_mma_few};
+    static const uint32_t large_shared[] = {LAUNCH_spmv_relative,   LAUNCH_gemv_codes,
+                                            LAUNCH_gemv_codes_many, LAUNCH_gemv_codes_far,
+                                            LAUNCH_codes_mma,       LAUNCH_codes_mma_few};
     for (size_t i = 0; i < sizeof large_shared / sizeof *large_shared && !result; i++)
         result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], LAUNCH_SHARED_MOST,
                                           (int)cuda->shared_most);

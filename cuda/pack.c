@@ -45,8 +45,6 @@ enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
     switch (c->form) {
     case FORM_RELATIVE:
         return pith_relative_pack(c->key, to);
-    case FORM_COLUMNS:
-        return pith_device_columns_pack(c->key, to);
     case FORM_HALF:
     case FORM_HALF_TURNED:
         return pith_device_half_pack(c->key, c->form == FORM_HALF_TURNED, to);

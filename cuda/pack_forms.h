@@ -8,16 +8,6 @@
 
 #include "pack_parts.h"
 
-/* pack_columns.c: columns of 16 bits and indices of 4 or (wide) 8, in pairs. row_at: u32 [rows +
- * 1], twice the number of a row's first pair, and 1 more where its last pair has one entry alone.
- */
-struct columns_layout {
-    uint64_t row_at, pairs, index, bytes;
-    bool wide;
-};
-bool pith_device_columns_layout(const struct weight *w, struct columns_layout *c);
-enum pith_status pith_device_columns_pack(const struct weight *w, uint8_t *to);
-
 /* pack_codes.c: a code of 2, 4 or 8 bits for each element, codebooks of 2^bits values. Where not
  * all elements are stored, code 0 is 0.0. steps: of a row. */
 struct codes_layout {

@@ -11,7 +11,6 @@
 #include "recurrent.cu"
 #include "reduce.cu"
 #include "sparse.cu"
-#include "columns.cu"
 #include "codes.cu"
 #include "codes_mma.cu"
 #include "attention.cu"

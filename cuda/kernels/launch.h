@@ -57,9 +57,6 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(requantize, requantize_args)                                                            \
     KERNEL(spmv_relative, spmv_args)                                                               \
     KERNEL(spmv_relative_far, spmv_args)                                                           \
-    KERNEL(spmv_columns, columns_args)                                                             \
-    KERNEL(spmv_columns_far, columns_args)                                                         \
-    KERNEL(spmm_columns, columns_args)                                                             \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemv_codes_many, gemm_codes_args)                                                       \
     KERNEL(gemv_codes_far, gemm_codes_args)                                                        \
@@ -423,42 +420,32 @@ struct requantize_args {
 /* As gemm_f32 with few rows of a, contiguous, and a sparse b [n, k] in relative index
  * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a
  * codebook and a row of a in shared memory, which its launch requests; its blocks have as many
- * warps as are to share that. */
+ * warps as are to share that. spmv_relative_far reads both from global memory: of several codebooks
+ * row r of the weight has number r / book_rows. */
 #define SPMV_LANES 32u
-/* Words, or pairs, that a lane loads, whether its row has as many or not. */
-#define SPMV_AT_ONCE 4u
-#define SPMV_AHEAD (SPMV_AT_ONCE * SPMV_LANES) /* of them lie behind the last, and are not used */
 #define SPMV_MOST_WARPS 32u
-#define SPMV_SHARED_BYTES(k) ((256u + (k)) * 4u)
-/* Bits of an entry, up to 16 centroids and above. */
-#define RELATIVE_STEP 6u
-#define RELATIVE_INDEX 4u
-#define RELATIVE_STEP_WIDE 8u
-#define RELATIVE_INDEX_WIDE 8u
-#define RELATIVE_PER_WORD(step, index) (32u / ((step) + (index)))
-#define RELATIVE_SPARE(step, index) (32u % ((step) + (index)))
+/* Places of a row of a: its columns, with four zeros behind each 120. */
+#define RELATIVE_COLUMNS 120u
+#define RELATIVE_GROUP 124u
+#define RELATIVE_PLACE(column) ((column) + (column) / RELATIVE_COLUMNS * 4u)
+#define RELATIVE_PLACES(k) (((k) + RELATIVE_COLUMNS - 1u) / RELATIVE_COLUMNS * RELATIVE_GROUP)
+#define RELATIVE_SHARED_BYTES(k) ((256u + RELATIVE_PLACES(k)) * 4u)
+#define RELATIVE_IS_ZERO(place) ((place) % RELATIVE_GROUP >= RELATIVE_COLUMNS)
+/* Entries of a word of steps; words of two such lots of a lane, with indices of 4 and of 8 bits. */
+#define RELATIVE_LOT 4u
+#define RELATIVE_PAIR 3u
+#define RELATIVE_PAIR_WIDE 4u
+#define RELATIVE_AHEAD (2u * RELATIVE_PAIR_WIDE) /* lines that lie behind the last, not used */
 
 struct spmv_args {
     struct gemm_args g;
-    const float *book;      /* [centroids] */
-    const uint32_t *row_at; /* [n + 1]: first word of a row */
-    const uint16_t *start;  /* [n, SPMV_LANES]: column of a lane's first nonzero */
+    const float *book;      /* [centroids], of each codebook */
+    const uint32_t *row_at; /* [n + 1]: first line of a row, of 32 words */
+    const uint16_t *start;  /* [n, SPMV_LANES]: the place that a lane's first step goes on from */
     const uint32_t *words;
-    uint32_t centroids, wide; /* wide: two entries a word */
-    uint32_t back;            /* bytes of x that a step of 0 goes back */
-    uint32_t first;           /* row of the weight that is row 0 of b */
-    uint32_t warps;           /* of a block */
-};
-
-/* The same from columns of 16 bits (pack_columns.c). Row r of the weight has codebook r /
- * book_rows, of `centroids` values; spmv_columns_far has x and codebooks in global memory.
- * spmm_columns: g.a is [k, m], and 32 columns of it belong to a block: grid (blocks, m / 32). */
-struct columns_args {
-    struct gemm_args g;
-    const float *book;
-    const uint32_t *row_at, *pair;
-    const void *index; /* a byte for each pair; wide: two */
-    uint32_t centroids, wide, book_rows, first, warps;
+    uint32_t centroids, wide;  /* wide: indices of 8 bits */
+    uint32_t book_rows, first; /* first: row of the weight that is row 0 of b */
+    uint32_t warps;            /* of a block */
 };
 
 /* A weight whose elements are codes of 2, 4 or 8 bits (pack_codes.c): where the word of a row and a
@@ -593,11 +580,7 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
     if (kernel == LAUNCH_spmv_relative) {
         const struct spmv_args *s = (const struct spmv_args *)arg;
         b.threads = 32u * s->warps;
-        b.shared = SPMV_SHARED_BYTES(s->g.k);
-    } else if (kernel == LAUNCH_spmv_columns) {
-        const struct columns_args *c = (const struct columns_args *)arg;
-        b.threads = 32u * c->warps;
-        b.shared = SPMV_SHARED_BYTES(c->g.k);
+        b.shared = RELATIVE_SHARED_BYTES(s->g.k);
     } else if (kernel == LAUNCH_gemv_codes || kernel == LAUNCH_gemv_codes_many ||
                kernel == LAUNCH_gemv_codes_far || kernel == LAUNCH_codes_mma ||
                kernel == LAUNCH_codes_mma_few) {

@@ -95,7 +95,8 @@ DEVICE void put_row(const struct gemm_args *arg, uint32_t row, uint32_t lane, fl
 #define NEAR_AT_ONCE 8u
 
 /* The first n elements of a, four at a time: all of a thread's are on their way before the first is
- * needed. a and near begin at 16 bytes, and n is a multiple of four. */
+ * needed. a and near begin at 16 bytes, and n is a multiple of four. At places of
+ * relative index. */
 DEVICE void copy_near(float *near, const float *a, uint32_t n, uint32_t threads)
 {
     const struct floats *from = (const struct floats *)(const void *)a;
@@ -110,9 +111,11 @@ DEVICE void copy_near(float *near, const float *a, uint32_t n, uint32_t threads)
                 v[i] = from[first + i * threads];
         }
         UNROLLED
-        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++)
-            if (first + i * threads < n / 4u)
-                to[first + i * threads] = v[i];
+        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++) {
+            const uint32_t at = first + i * threads;
+            if (at < n / 4u)
+                to[at + at / (RELATIVE_COLUMNS / 4u)] = v[i];
+        }
     }
 }
 
@@ -124,9 +127,12 @@ DEVICE void load_near(float *near, const struct gemm_args *arg, const float *boo
     const uint32_t whole = (uintptr_t)a % 16u == 0u ? arg->k / 4u * 4u : 0u;
     copy_near(near + 256, a, whole, threads);
     for (uint32_t i = whole + THREAD; i < arg->k; i += threads)
-        near[256 + i] = a[i];
+        near[256 + RELATIVE_PLACE(i)] = a[i];
     for (uint32_t i = THREAD; i < centroids; i += threads)
         near[i] = book[i];
+    for (uint32_t i = RELATIVE_COLUMNS + THREAD % 4u + THREAD / 4u * RELATIVE_GROUP;
+         i < RELATIVE_PLACES(arg->k); i += threads / 4u * RELATIVE_GROUP)
+        near[256 + i] = 0.0f;
 }
 
 /* Which of a tile's outputs is the thread's sum [i][j]: as add_slice has them (bands 0), or mma,

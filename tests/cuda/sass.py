@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-MOST = {'spmv_relative': 12.3, 'gemv_codes.4': 3}
+MOST = {'spmv_relative.4': 7.5, 'spmv_relative.8': 8.5, 'gemv_codes.4': 3}
 LOOKUPS = {2: r'LDS\.128', 4: r'LDS\.64', 8: 'LDS(?!\.)'}  # of a byte's values, by the bits of a code
 STEP_BYTES = 32
 MMA_ELEMENTS = 64  # of a lane, that codes_mma decodes a turn
@@ -56,14 +56,18 @@ def count(loop, name):
     return sum(bool(re.match(r'(@\S+ )?%s\b' % name, i)) for i in loop)
 
 
-def an_entry(lines):
-    """Of the dearest loop over entries; None: there is none."""
-    worst = None
+def entry_loops(lines):
+    """(instructions, entries, loads from memory) of each loop over entries."""
     for loop in innermost_loops(lines):
         entries = count(loop, 'FFMA') + 2 * count(loop, 'FFMA2')
         if entries and count(loop, 'LDS') + count(loop, 'LDG') >= 2 * entries:
-            worst = max(worst or 0, len(loop) / entries)
-    return worst
+            yield len(loop), entries, count(loop, r'LDG\S*')
+
+
+def an_entry(lines, bits=None):
+    """Of the dearest loop over entries, of relative index those with indices of so many bits; None: there is none."""
+    return max((n / entries for n, entries, loads in entry_loops(lines) if not bits or (loads > 0.45 * entries) == (bits == 8)),
+               default=None)
 
 
 def an_element(lines, bits):
@@ -93,7 +97,9 @@ def measured(disassembler, cubin):
                           text=True).stdout
     counts = {}
     for kernel, lines in functions(text).items():
-        if kernel.startswith('spmv_'):
+        if kernel == 'spmv_relative':
+            counts.update({(target, f'{kernel}.{bits}'): an_entry(lines, bits) for bits in (4, 8)})
+        elif kernel.startswith('spmv_'):
             counts[target, kernel] = an_entry(lines)
         if kernel in ('gemv_codes', 'gemv_codes_many'):
             counts.update({(target, f'{kernel}.{bits}'): an_element(lines, bits) for bits in LOOKUPS})

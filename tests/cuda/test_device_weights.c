@@ -73,7 +73,8 @@ static void test_forms(void **state)
 {
     (void)state;
     static const struct product_case of[] = {
-        /* relative index in between, columns where few elements of a row are left */
+        /* relative index where few are left, from global memory of long rows or several codebooks
+         */
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
         {19, 2500, 0.12, 200, 1, 1, LAUNCH_spmv_relative},
         {9, 13000, 0.11, 16, 1, 1, LAUNCH_spmv_relative_far},
@@ -81,20 +82,20 @@ static void test_forms(void **state)
         {3300, 2500, 0.12, 16, 1, 1, LAUNCH_spmv_relative},
         {4000, 4100, 0.02, 16, 1, 1, LAUNCH_spmv_relative},
         {21, 1999, 0.03, 16, 1, 1, LAUNCH_spmv_relative},
-        {9, 700, 0.03, 256, 9, 1, LAUNCH_spmv_columns_far},
-        {9, 12033, 0.001, 1, 1, 1, LAUNCH_spmv_columns_far},
-        {36, 12032, 0.001, 1, 1, 1, LAUNCH_spmv_columns},
-        {12, 700, 0.05, 13, 3, 1, LAUNCH_spmv_columns_far},
+        {9, 700, 0.03, 256, 9, 1, LAUNCH_spmv_relative_far},
+        {9, 12033, 0.001, 1, 1, 1, LAUNCH_spmv_relative_far},
+        {36, 11000, 0.001, 1, 1, 1, LAUNCH_spmv_relative},
+        {12, 700, 0.05, 13, 3, 1, LAUNCH_spmv_relative_far},
         /* codes where most are, but of all of 256 centroids, which leave none for 0 */
         {37, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
         {11, 2100, 0.5, 256, 1, 2, LAUNCH_spmv_relative},
-        {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_columns_far},
+        {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_relative_far},
         {5, 8200, 0.5, 60, 1, 1, LAUNCH_gemv_codes},
-        {50, 400, 0.95, 15, 1, 1, LAUNCH_gemv_codes},
+        {50, 400, 0.95, 15, 1, 1, LAUNCH_spmv_relative},
         {24, 1700, 0.4, 16, 8, 1, LAUNCH_gemv_codes_far},
         {37, 1024, 0.7, 15, 1, 1, LAUNCH_gemv_codes},
         {37, 700, 0, 16, 1, 1, LAUNCH_gemv_codes},
-        {19, 257, 0.9, 31, 1, 2, LAUNCH_gemv_codes},
+        {19, 257, 0.9, 31, 1, 2, LAUNCH_spmv_relative},
         {19, 300, 0, 32, 19, 1, LAUNCH_gemv_codes_far},
         {19, 3310, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {7, 2900, 0.95, 30, 1, 1, LAUNCH_gemv_codes},
@@ -115,17 +116,17 @@ static void test_forms(void **state)
         {33, 517, 0, 4, 1, 3, LAUNCH_gemv_codes_many},
         {70, 300, 0, 256, 1, 7, LAUNCH_gemv_codes_many},
         /* many rows of x */
-        {37, 700, 0.09, 16, 1, 10, LAUNCH_spmm_columns},
-        {37, 300, 0.05, 200, 1, 17, LAUNCH_spmm_columns},
-        {12, 300, 0.02, 16, 3, 33, LAUNCH_spmm_columns},
-        {17, 300, 0.1, 256, 1, 64, LAUNCH_spmm_columns},
-        {37, 300, 0.99, 256, 1, 70, LAUNCH_spmm_columns}, /* one centroid too many for codes */
+        {37, 700, 0.09, 16, 1, 10, LAUNCH_gemv_codes_many},
+        {37, 300, 0.05, 200, 1, 17, LAUNCH_gemv_codes_many},
+        {12, 300, 0.02, 16, 3, 33, LAUNCH_gemm_codes},
+        {17, 300, 0.1, 256, 1, 64, LAUNCH_spmv_relative},
+        {37, 300, 0.99, 256, 1, 70, LAUNCH_spmv_relative}, /* one centroid too many for codes */
         {70, 100, 0.5, 16, 2, 64, LAUNCH_gemm_codes},
         {70, 37, 0, 256, 70, 65, LAUNCH_gemm_codes},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
-        processors = of[i].kernel == LAUNCH_spmv_columns || of[i].rows == 300; /* rows take turns */
+        processors = of[i].rows == 36 || of[i].rows == 300; /* rows take turns */
         check_product(&want, of[i].m, of[i].kernel);
     }
     processors = 0;
@@ -140,14 +141,15 @@ static void test_patterns(void **state)
         uint32_t pattern = round % N_PATTERNS;
         struct weight_want want = {
             .rows = 37, .cols = cols[round / N_PATTERNS], .pattern = pattern, .density = 0.09};
-        bool full = pattern == PATTERN_FULL;
+        bool full = pattern == PATTERN_FULL, dense = full || pattern == PATTERN_RANDOM;
         want.n_groups = 1;
         want.scale = 1.0f;
         want.n_centroids = 16;
-        check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_relative);
+        check_product(&want, 1,
+                      full && want.cols > 1000 ? LAUNCH_gemv_codes : LAUNCH_spmv_relative);
         want.n_groups = 37;
-        check_product(&want, 1, full ? LAUNCH_gemv_codes_far : LAUNCH_spmv_columns_far);
-        check_product(&want, 20, full ? LAUNCH_gemm_codes : LAUNCH_spmm_columns);
+        check_product(&want, 1, full ? LAUNCH_gemv_codes_far : LAUNCH_spmv_relative_far);
+        check_product(&want, 20, dense ? LAUNCH_gemm_codes : LAUNCH_spmv_relative_far);
     }
 }
 
@@ -226,13 +228,13 @@ static void test_later_rows(void **state)
     (void)state;
     static const struct product_case of[] = {
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
-        {36, 12032, 0.001, 16, 1, 1, LAUNCH_spmv_columns},
-        {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_columns_far},
+        {36, 11000, 0.001, 16, 1, 1, LAUNCH_spmv_relative},
+        {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_relative_far},
         {36, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
         {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes_far},
         {36, 1701, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {60, 700, 0, 4, 1, 6, LAUNCH_gemv_codes_many},
-        {36, 700, 0.09, 16, 6, 10, LAUNCH_spmm_columns},
+        {36, 700, 0.09, 16, 6, 10, LAUNCH_spmv_relative_far},
         {72, 100, 0, 16, 6, 64, LAUNCH_gemm_codes},
         {72, 333, 0, 200, 2, 33, LAUNCH_gemm_codes}, /* its sums are shared */
     };
@@ -342,8 +344,8 @@ static void test_terms_first(void **state)
 static void test_recurrent(void **state)
 {
     (void)state;
-    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_spmm_columns},
-                                             {60, 20, 0.1, 16, 3, 20, LAUNCH_spmm_columns},
+    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_gemm_codes},
+                                             {60, 20, 0.1, 16, 3, 20, LAUNCH_gemm_codes},
                                              {60, 20, 0, 16, 3, 70, LAUNCH_gemm_codes},
                                              {240, 80, 0, 16, 240, 1, LAUNCH_gemv_codes_far}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
