@@ -111,6 +111,14 @@ struct pairing {
     char (*dump_path[2])[CLI_PATH_BYTES]; /* owns */
 };
 
+static bool outputs_within(const struct pairing *p, const struct pith_comparison *c)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < c->n_outputs; i++)
+        good = good && within(&c->outputs[i], &p->tol);
+    return good;
+}
+
 /* The first layer over tolerance; NULL: none. */
 static const struct pith_difference *first_off(const struct pairing *p,
                                                const struct pith_comparison *c)
@@ -208,6 +216,20 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
     json_nonfinite(&c->output);
     cli_json_bool("equal_bits", c->output.equal_bits);
     cli_json_bool("ok", good);
+    cli_json_string("worst", c->output.layer);
+    cli_json_open("outputs", '[');
+    for (uint32_t i = 0; i < c->n_outputs; i++) {
+        const struct pith_difference *d = &c->outputs[i];
+        cli_json_open(NULL, '{');
+        cli_json_string("name", d->layer);
+        cli_json_number("snr_db", d->snr_db);
+        cli_json_number("max_abs", d->max_abs);
+        cli_json_number("range", d->range);
+        json_nonfinite(d);
+        cli_json_bool("equal_bits", d->equal_bits);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
     json_layers(p, c, why);
     cli_json_end();
 }
@@ -225,20 +247,37 @@ static void print_difference(const struct pith_difference *d)
                d->nonfinite_both, d->elements);
 }
 
-static void print_output(const struct pith_comparison *c)
+/* Which output: by its name where there are several. */
+static const char *output_name(const struct pith_comparison *c, uint32_t i, char text[300])
 {
-    printf("output: ");
-    print_difference(&c->output);
-    printf(", same prediction %" PRIu64 " of %" PRIu64, c->agree, c->predictions);
-    if (c->classes)
-        printf(", logits %.1f dB, KL %.4f +- %.4f nats", c->logit_db, c->kl, c->kl_se);
-    puts(c->output.equal_bits ? ", equal bits" : "");
+    text[0] = '\0';
+    if (c->n_outputs > 1)
+        snprintf(text, 300, c->outputs[i].layer[0] ? " '%.255s'" : " %.0s%u", c->outputs[i].layer,
+                 i);
+    return text;
+}
+
+static void print_outputs(const struct pith_comparison *c)
+{
+    char name[300];
+    for (uint32_t i = 0; i < c->n_outputs; i++) {
+        const struct pith_difference *d = &c->outputs[i];
+        printf("output%s: ", output_name(c, i, name));
+        print_difference(d);
+        if (i == 0)
+            printf(", same prediction %" PRIu64 " of %" PRIu64, c->agree, c->predictions);
+        if (i == 0 && c->classes)
+            printf(", logits %.1f dB, KL %.4f +- %.4f nats", c->logit_db, c->kl, c->kl_se);
+        puts(d->equal_bits ? ", equal bits" : "");
+    }
+    if (c->n_outputs > 1 && !c->output.equal_bits)
+        printf("worst output:%s\n", output_name(c, c->worst, name));
 }
 
 static enum cli_exit report(const struct pairing *p, const struct pith_comparison *c)
 {
     const struct pith_difference *off = first_off(p, c);
-    bool good = within(&c->output, &p->tol) && !off, explained = off && p->o->first;
+    bool good = outputs_within(p, c) && !off, explained = off && p->o->first;
     char text[160];
     const char *why = explained ? text : NULL;
     if (explained && cli_layer_reason(p->m[0], p->m[1], c, off, text, sizeof text))
@@ -248,7 +287,7 @@ static enum cli_exit report(const struct pairing *p, const struct pith_compariso
     else {
         if (p->o->layers || p->o->first)
             print_layers(p, c, why);
-        print_output(c);
+        print_outputs(c);
     }
     return good ? EXIT_DONE : EXIT_NO;
 }
@@ -428,7 +467,8 @@ const struct cli_command cmd_compare = {
     "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
     "A is the original, an ONNX file or a .pith. Without data both models run on random inputs "
     "from a\n"
-    "seed. With --tol the exit code is 1 where the outputs or layers differ by more. A value that "
+    "seed. All outputs are compared, paired by name. With --tol the exit code is 1 where the "
+    "outputs or layers differ by more. A value that "
     "is\n"
     "NaN or infinite in one model only is beyond every tolerance; where both have the same NaN "
     "or\n"

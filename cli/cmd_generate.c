@@ -131,40 +131,18 @@ static enum cli_exit read_ids(struct generation *r)
     return rc;
 }
 
-/* The longest name that the text begins with. */
-static size_t next_token(const struct generation *r, const char *text, uint64_t n_names,
-                         int64_t *id)
-{
-    size_t longest = 0;
-    char name[64];
-    for (uint64_t i = 0; i < n_names; i++) {
-        const size_t n = strlen(token_name(r->names, i, name));
-        if (n > longest && strncmp(text, name, n) == 0) {
-            longest = n;
-            *id = (int64_t)i;
-        }
-    }
-    return longest;
-}
-
 static enum cli_exit read_text(struct generation *r)
 {
-    const uint64_t n_names = count_names(r->names);
-    uint64_t n = 0;
-    if (!r->names) {
-        cli_error("--text: the model stores no names of tokens (import --class-names); give --ids");
-        return EXIT_USAGE;
-    }
-    enum cli_exit rc = make_room(r, strlen(r->o->text));
-    for (const char *p = r->o->text; *p && !rc; n++) {
-        const size_t used = next_token(r, p, n_names, &r->ids[n]);
-        p += used;
-        if (!used) {
-            cli_error("--text: no token begins '%.20s'", p);
-            rc = EXIT_USAGE;
-        }
-    }
-    r->n = r->n_prompt = (uint32_t)n;
+    struct pith_error err = {0};
+    int32_t *ids;
+    uint64_t n;
+    if (pith_text_ids(r->names ? r->names : "", r->o->text, strlen(r->o->text), "--text", &ids, &n,
+                      &err))
+        return cli_fail(&err);
+    enum cli_exit rc = make_room(r, n);
+    for (uint64_t i = 0; i < n && !rc; i++)
+        r->ids[i] = ids[i];
+    free(ids);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two models on the same samples: outputs, and layer by layer where they name the same values.
+/* Two models on the same samples: all outputs, paired by name, and layer by layer where they name
+ * the same values.
  *
  * A's run leaves a copy of every value it computed, in a loop of each iteration; B's observer finds
  * the counterpart by the value's name, else by the node's, if that does the same (by position in
@@ -227,16 +228,28 @@ static void end_pair(struct recording *r)
     }
 }
 
+/* An output of A, and that of B which is called so. */
+struct paired_output {
+    uint32_t at[2]; /* among the outputs of A and of B */
+    struct pith_difference_sums sums;
+    struct output_kind kind;
+    const struct pith_grid *grid[2]; /* where they are integers; NULL: unknown */
+    struct pith_grid room[2];
+    float *numbers[2]; /* owns: integers as numbers; NULL: it is of floats */
+};
+
 struct pair {
     struct pith_engine *a, *b;
     struct feeder feed_a, feed_b;
     struct recording layers;
-    struct pith_difference_sums output;
-    struct output_kind kind;
-    const struct pith_grid *grid[2]; /* of integer outputs of A and B; NULL: unknown */
-    struct pith_grid room[2];
-    float *numbers[2]; /* owns: such outputs as numbers; NULL: it is of floats */
+    struct paired_output *output; /* owns: [n_outputs] in A's order */
+    uint32_t n_outputs;
 };
+
+static struct pith_plan *plan_of(const struct pair *p, uint32_t side)
+{
+    return side ? p->b->plan : p->a->plan;
+}
 
 static enum pith_status open_side(const struct pith_model *m, const struct pith_packed *packed,
                                   const struct pith_engine_opts *o, struct pith_engine **e,
@@ -269,33 +282,34 @@ static bool is_integers(enum pith_type type)
 
 /* Integers are compared as the numbers that they stand for; where no scale is known on both sides
  * and the types are the same, as they are. */
-static enum pith_status open_numbers(struct pair *p, const struct pith_tensor out[2],
+static enum pith_status open_numbers(struct paired_output *y, const struct pith_tensor out[2],
                                      struct pith_error *err)
 {
     static float one = 1;
-    const bool raw = !p->grid[0] && !p->grid[1] && out[0].type == out[1].type;
+    const bool raw = !y->grid[0] && !y->grid[1] && out[0].type == out[1].type;
     for (uint32_t i = 0; i < 2; i++) {
         if (!is_integers(out[i].type))
             continue;
-        if (!p->grid[i] && !raw)
+        if (!y->grid[i] && !raw)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                    "output '%.*s' has integers with unknown scale",
                                    (int)out[i].name_bytes, out[i].name);
         if (raw)
-            p->room[i] = (struct pith_grid){.type = out[i].type, .n = 1, .scale = &one};
-        p->grid[i] = raw ? &p->room[i] : p->grid[i];
-        p->numbers[i] = calloc(out[i].bytes / pith_type_bytes(out[i].type) + 1, sizeof(float));
-        if (!p->numbers[i])
+            y->room[i] = (struct pith_grid){.type = out[i].type, .n = 1, .scale = &one};
+        y->grid[i] = raw ? &y->room[i] : y->grid[i];
+        y->numbers[i] = calloc(out[i].bytes / pith_type_bytes(out[i].type) + 1, sizeof(float));
+        if (!y->numbers[i])
             return pith_error_no_memory(err);
     }
     return PITH_OK;
 }
 
-static enum pith_status check_outputs(struct pair *p, struct pith_error *err)
+static enum pith_status check_output(struct pair *p, struct paired_output *y,
+                                     struct pith_error *err)
 {
     struct pith_tensor out[2];
-    if (pith_plan_output(p->a->plan, 0, &out[0]) || pith_plan_output(p->b->plan, 0, &out[1]))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "a model without outputs");
+    for (uint32_t i = 0; i < 2; i++)
+        pith_plan_output(plan_of(p, i), y->at[i], &out[i]);
     const uint64_t a = out[0].bytes / pith_type_bytes(out[0].type),
                    b = out[1].bytes / pith_type_bytes(out[1].type);
     if (a != b)
@@ -308,19 +322,57 @@ static enum pith_status check_outputs(struct pair *p, struct pith_error *err)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                    "output '%.*s' is neither f32 nor of integers",
                                    (int)out[i].name_bytes, out[i].name);
-    return open_numbers(p, out, err);
+    return open_numbers(y, out, err);
 }
 
-static const float *output_of(const struct pair *p, uint32_t side)
+/* The output of m called so, else number `at` where one of both has no name; UINT32_MAX: none. */
+static uint32_t find_output(const struct pith_model *m, const char *name, uint32_t at)
 {
-    const struct pith_plan *plan = side ? p->b->plan : p->a->plan;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (name[0] && strcmp(m->values[m->outputs[i]].name, name) == 0)
+            return i;
+    return at < m->n_outputs &&
+                   (!name[0] || !m->values[m->outputs[at]].name[0] || m->n_outputs == 1)
+               ? at
+               : UINT32_MAX;
+}
+
+static enum pith_status pair_outputs(struct pair *p, const struct pith_model *const m[2],
+                                     struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    p->n_outputs = m[0]->n_outputs;
+    p->output = calloc(p->n_outputs + 1u, sizeof *p->output);
+    if (!p->output)
+        return pith_error_no_memory(err);
+    if (p->n_outputs == 0 || p->n_outputs != m[1]->n_outputs)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "the models have %u and %u outputs (import --outputs cuts others)",
+                               p->n_outputs, m[1]->n_outputs);
+    for (uint32_t i = 0; i < p->n_outputs && !st; i++) {
+        struct paired_output *y = &p->output[i];
+        const char *name = m[0]->values[m[0]->outputs[i]].name;
+        y->at[0] = i;
+        y->at[1] = find_output(m[1], name, i);
+        if (y->at[1] == UINT32_MAX)
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "the second model has no output '%.200s'", name);
+        y->kind = i == 0 ? pith_output_kind(m[0], 0) : (struct output_kind){0};
+        for (uint32_t k = 0; k < 2; k++)
+            y->grid[k] = pith_find_grid(m[k], m[k]->outputs[y->at[k]], &y->room[k]);
+        st = check_output(p, y, err);
+    }
+    return st;
+}
+
+static const float *output_of(const struct pair *p, const struct paired_output *y, uint32_t side)
+{
     struct pith_tensor t;
-    if (!p->numbers[side])
-        return pith_plan_output_data(plan, 0);
-    pith_plan_output(plan, 0, &t);
-    t.data = pith_plan_output_data(plan, 0);
-    pith_integers_to_floats(p->grid[side], &t, p->numbers[side]);
-    return p->numbers[side];
+    pith_plan_output(plan_of(p, side), y->at[side], &t);
+    if (!y->numbers[side])
+        return t.data;
+    pith_integers_to_floats(y->grid[side], &t, y->numbers[side]);
+    return y->numbers[side];
 }
 
 static enum pith_status check_alike(struct pair *p, struct pith_error *err)
@@ -335,7 +387,7 @@ static enum pith_status check_alike(struct pair *p, struct pith_error *err)
             a.bytes != b.bytes || a.type != b.type)
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                    "the models take inputs of different size");
-    return check_outputs(p, err);
+    return PITH_OK;
 }
 
 static enum pith_status run_pair(struct pair *p, struct pith_error *err)
@@ -351,11 +403,14 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     end_pair(&p->layers);
     if (st)
         return st;
-    pith_plan_output(p->a->plan, 0, &t);
     pith_feeder_keep(&p->feed_a);
     pith_feeder_keep(&p->feed_b);
-    pith_difference_add(&p->output, &p->kind, output_of(p, 0), output_of(p, 1),
-                        t.bytes / pith_type_bytes(t.type));
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        struct paired_output *y = &p->output[i];
+        pith_plan_output(p->a->plan, i, &t);
+        pith_difference_add(&y->sums, &y->kind, output_of(p, y, 0), output_of(p, y, 1),
+                            t.bytes / pith_type_bytes(t.type));
+    }
     return PITH_OK;
 }
 
@@ -377,25 +432,45 @@ static void fill_grid_error(const struct kept_value *v, struct pith_difference *
 
 static void fill_divergence(const struct pair *p, struct pith_comparison *c)
 {
-    const struct pith_difference_sums *s = &p->output;
+    const struct pith_difference_sums *s = &p->output[0].sums;
     const double n = (double)s->calls, mean = n > 0 ? s->kl / n : 0;
-    c->classes = p->kind.classes > 0;
+    c->classes = p->output[0].kind.classes > 0;
     c->logit_db = pith_difference_logit_db(s, NULL);
     c->kl = mean;
     c->kl_se = n > 1 ? sqrt(fmax(s->kl_squares / n - mean * mean, 0) / (n - 1)) : 0;
+}
+
+/* By SQNR; of equal ones that whose bits differ. */
+static bool is_worse(const struct pith_difference *d, const struct pith_difference *than)
+{
+    return d->snr_db < than->snr_db ||
+           (!(d->snr_db > than->snr_db) && than->equal_bits && !d->equal_bits);
 }
 
 static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
                                 struct pith_error *err)
 {
     const struct recording *r = &p->layers;
-    c->agree = p->output.agree;
-    c->predictions = p->output.rows;
+    c->agree = p->output[0].sums.agree;
+    c->predictions = p->output[0].sums.rows;
     fill_divergence(p, c);
-    c->output = result_of(&p->output, "output");
+    c->outputs = calloc(p->n_outputs, sizeof *c->outputs);
     c->layers = calloc(r->n + 1u, sizeof *c->layers);
-    if (!c->layers)
+    if (!c->layers || !c->outputs) {
+        pith_comparison_free(c);
         return pith_error_no_memory(err);
+    }
+    for (; c->n_outputs < p->n_outputs; c->n_outputs++) {
+        struct pith_difference *d = &c->outputs[c->n_outputs];
+        struct pith_tensor t;
+        char name[256];
+        pith_plan_output(p->a->plan, c->n_outputs, &t);
+        snprintf(name, sizeof name, "%.*s", (int)t.name_bytes, t.name_bytes ? t.name : "");
+        *d = result_of(&p->output[c->n_outputs].sums, name);
+        if (is_worse(d, &c->outputs[c->worst]))
+            c->worst = c->n_outputs;
+    }
+    c->output = c->outputs[c->worst];
     for (uint32_t i = 0; i < r->n; i++)
         if (r->value[i].sums.calls > 0) {
             struct pith_difference *d = &c->layers[c->n_layers++];
@@ -458,8 +533,11 @@ static void close_pair(struct pair *p)
     }
     free(p->layers.value);
     free(p->layers.numbers);
-    free(p->numbers[0]);
-    free(p->numbers[1]);
+    for (uint32_t i = 0; p->output && i < p->n_outputs; i++) {
+        free(p->output[i].numbers[0]);
+        free(p->output[i].numbers[1]);
+    }
+    free(p->output);
 }
 
 enum pith_status pith_compare(const struct pith_model *a, const struct pith_model *b,
@@ -474,9 +552,6 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
     p.layers.by_position = a->n_nodes == b->n_nodes && b->n_nodes > 0 && !b->nodes[0].name[0];
     p.layers.a = a;
     p.layers.b = b;
-    p.kind = pith_output_kind(a, 0);
-    p.grid[0] = a->n_outputs ? pith_find_grid(a, a->outputs[0], &p.room[0]) : NULL;
-    p.grid[1] = b->n_outputs ? pith_find_grid(b, b->outputs[0], &p.room[1]) : NULL;
     p.layers.pairing = opts->layers;
     p.layers.dump_a = opts->dump_a;
     p.layers.dump_b = opts->dump_b;
@@ -484,6 +559,8 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
     st = open_pair(&p, a, b, opts, err);
     if (!st)
         st = check_alike(&p, err);
+    if (!st)
+        st = pair_outputs(&p, (const struct pith_model *const[]){a, b}, err);
     if (!st)
         st = pith_feeder_open(&p.feed_a, p.a->plan, opts->feed, true, err);
     if (!st)
@@ -504,6 +581,7 @@ void pith_comparison_free(struct pith_comparison *c)
     if (!c)
         return;
     free(c->layers);
-    c->layers = NULL;
-    c->n_layers = 0;
+    free(c->outputs);
+    c->layers = c->outputs = NULL;
+    c->n_layers = c->n_outputs = 0;
 }

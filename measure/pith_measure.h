@@ -235,7 +235,9 @@ struct pith_comparison {
     bool classes;         /* output 0 of A is classes (class_output.h) */
     double kl, kl_se;     /* then: mean KL(A || B) over samples, in nats, and its standard error */
     double logit_db;      /* and the SQNR of its logits, each row less its mean */
-    struct pith_difference output;
+    struct pith_difference output;   /* the worst of the outputs, by SQNR; layer: its name */
+    struct pith_difference *outputs; /* in A's order, paired with B's by name; malloc'ed */
+    uint32_t n_outputs, worst;       /* which of them `output` is */
     struct pith_difference *layers; /* in A's order of execution: values both models name, as floats
                                        or as integers with a grid. malloc'ed */
     uint32_t n_layers;

@@ -43,12 +43,13 @@ static enum pith_status write_numbers(struct pith_model *m, const uint32_t *valu
     int32_t v;
     names_of(m, &names);
     for (uint32_t i = 0; i < m->n_limits; i++) {
-        const struct pith_sized s = {0, m->limits[i].formula};
-        if (!value_of(&s, &names, value, &v) || v > (int64_t)m->limits[i].most)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "%s would be more than %" PRIu32
-                                   ", which is all that a table has",
-                                   m->limits[i].formula, m->limits[i].most);
+        struct size_expression e;
+        if (!pith_size_parse(m->limits[i].formula, strlen(m->limits[i].formula), &names, false, &e))
+            return pith_error_fill(err, PITH_ERR_CORRUPT, "%s is no formula of the open sizes",
+                                   m->limits[i].formula);
+        enum pith_status st = pith_size_check_limit(&e, &names, m->limits[i].most, value, err);
+        if (st)
+            return st;
     }
     for (uint32_t i = 0; i < m->n_sized; i++) {
         if (!value_of(&m->sized[i], &names, value, &v) || v < 0)
@@ -77,9 +78,7 @@ enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *valu
     for (uint32_t i = 0; i < m->n_sizes; i++) {
         before[i] = m->sizes[i].value;
         if (value[i] > m->sizes[i].max)
-            return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "size %s is %" PRIu32 ", 0 to %" PRIu32 " are possible",
-                                   m->sizes[i].name, value[i], m->sizes[i].max);
+            return pith_size_out_of_range(m->sizes[i].name, value[i], m->sizes[i].max, err);
     }
     enum pith_status st = write_numbers(m, value, err);
     for (uint32_t i = 0; i < m->n_sizes && !st; i++)
@@ -163,36 +162,37 @@ enum pith_status pith_model_write_sizes(const struct pith_model *m, char **text,
     return PITH_OK;
 }
 
-static bool add_sized(struct pith_model *m, struct pith_sized **list, uint32_t *n, uint32_t slot,
-                      const char *formula, size_t bytes)
+/* *list with room for one element more than n; it has room at powers of two. false: no memory. */
+static bool grow(struct pith_model *m, void **list, uint32_t n, size_t each)
 {
-    if ((*n & (*n - 1)) == 0) { /* room at powers of two */
-        struct pith_sized *grown = pith_model_alloc(m, *n ? 2 * (uint64_t)*n : 1, sizeof *grown);
-        if (!grown)
-            return false;
-        if (*n)
-            memcpy(grown, *list, *n * sizeof *grown);
-        *list = grown;
-    }
-    char *copy = pith_model_alloc(m, bytes + 1, 1);
-    if (!copy)
+    if (n & (n - 1))
+        return true;
+    void *grown = pith_model_alloc(m, n ? 2 * (uint64_t)n : 1, each);
+    if (grown && n)
+        memcpy(grown, *list, n * each);
+    *list = grown ? grown : *list;
+    return grown != NULL;
+}
+
+static bool add_sized(struct pith_model *m, struct pith_sized **list, uint32_t *n, uint32_t slot,
+                      const char *formula)
+{
+    void *grown = *list;
+    const bool ok = grow(m, &grown, *n, sizeof **list);
+    *list = grown;
+    if (!ok)
         return false;
-    memcpy(copy, formula, bytes);
-    (*list)[(*n)++] = (struct pith_sized){slot, copy};
-    return true;
+    (*list)[*n] = (struct pith_sized){slot, pith_model_strdup(m, formula)};
+    return (*list)[(*n)++].formula != NULL;
 }
 
 static bool add_limit(struct pith_model *m, uint32_t most, const char *formula)
 {
-    if ((m->n_limits & (m->n_limits - 1)) == 0) { /* room at powers of two */
-        struct pith_size_limit *grown =
-            pith_model_alloc(m, m->n_limits ? 2 * (uint64_t)m->n_limits : 1, sizeof *grown);
-        if (!grown)
-            return false;
-        if (m->n_limits)
-            memcpy(grown, m->limits, m->n_limits * sizeof *grown);
-        m->limits = grown;
-    }
+    void *grown = m->limits;
+    const bool ok = grow(m, &grown, m->n_limits, sizeof *m->limits);
+    m->limits = grown;
+    if (!ok)
+        return false;
     m->limits[m->n_limits] = (struct pith_size_limit){most, pith_model_strdup(m, formula)};
     return m->limits[m->n_limits++].formula != NULL;
 }
@@ -212,12 +212,12 @@ static bool read_line(struct pith_model *m, const char *line, size_t n, struct s
         return add_limit(m, l.a, l.formula);
     case SIZE_LINE_DIM:
         return l.a < m->n_inputs && l.b < m->values[m->inputs[l.a]].rank &&
-               add_sized(m, &m->sized, &m->n_sized, l.a * PITH_MAX_RANK + l.b, l.formula, l.bytes);
+               add_sized(m, &m->sized, &m->n_sized, l.a * PITH_MAX_RANK + l.b, l.formula);
     case SIZE_LINE_ATTR:
         break;
     }
     return l.a < m->n_nodes && l.b < pith_op_get(m->nodes[l.a].op)->n_slots &&
-           add_sized(m, &m->nodes[l.a].sized, &m->nodes[l.a].n_sized, l.b, l.formula, l.bytes);
+           add_sized(m, &m->nodes[l.a].sized, &m->nodes[l.a].n_sized, l.b, l.formula);
 }
 
 enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,

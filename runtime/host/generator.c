@@ -31,6 +31,7 @@ struct pith_generator {
     uint32_t n_inputs, ids, logits;
     bool has_cache;
     struct end *end;        /* owns: [n_inputs] */
+    struct pith_tensor *in; /* owns: [n_inputs] shapes for the next run */
     struct pith_plan *last; /* of the last run; NULL: there was none */
     int64_t *seen;          /* owns: all tokens so far, where there is no cache */
     uint32_t done, room;    /* tokens so far; room in `seen` */
@@ -148,9 +149,10 @@ enum pith_status pith_generator_open(struct pith_plans *plans, struct pith_gener
         g->plans = plans;
         g->n_inputs = pith_plan_input_count(plan);
         g->end = calloc(g->n_inputs + 1u, sizeof *g->end);
+        g->in = calloc(g->n_inputs + 1u, sizeof *g->in);
     }
-    st = g && g->end ? choose_inputs(g, plan, err)
-                     : pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
+    st = g && g->end && g->in ? choose_inputs(g, plan, err)
+                              : pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
     st = st ? st : choose_logits(g, plan, err);
     if (st)
         pith_generator_close(g);
@@ -164,6 +166,7 @@ void pith_generator_close(struct pith_generator *g)
     if (!g)
         return;
     free(g->end);
+    free(g->in);
     free(g->seen);
     free(g);
 }
@@ -255,18 +258,14 @@ static enum pith_status set_sizes(struct pith_generator *g, uint32_t past, uint3
     struct pith_sizes *sizes = pith_plans_sizes(g->plans);
     struct pith_plan *any = g->last;
     enum pith_status st = any || !sizes ? PITH_OK : pith_plans_get(g->plans, 1, &any, err);
-    struct pith_tensor *in = sizes ? calloc(g->n_inputs + 1u, sizeof *in) : NULL;
     if (!sizes)
         return PITH_OK;
-    if (!in)
-        st = pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
     for (uint32_t i = 0; i < g->n_inputs && !st; i++)
-        in[i] = shape_of(g, any, i, past, n);
+        g->in[i] = shape_of(g, any, i, past, n);
     if (!st && !g->last)
         st = set_cache_sizes(g, past, err);
     if (!st)
-        st = pith_sizes_fit(sizes, in, g->n_inputs, err);
-    free(in);
+        st = pith_sizes_fit(sizes, g->in, g->n_inputs, err);
     return st;
 }
 

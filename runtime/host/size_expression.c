@@ -226,6 +226,5 @@ bool pith_size_line(const char *line, size_t n, struct size_names *names, struct
         (l->kind != SIZE_LINE_MOST && l->a > INT32_MAX / PITH_MAX_RANK))
         return false;
     l->formula = line + used;
-    l->bytes = n - (size_t)used;
-    return pith_size_parse(l->formula, l->bytes, names, false, &l->e);
+    return pith_size_parse(l->formula, n - (size_t)used, names, false, &l->e);
 }

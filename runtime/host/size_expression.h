@@ -53,8 +53,7 @@ struct size_line {
     enum size_line_kind kind;
     uint32_t a, b; /* SIZE: value and maximum; MOST: a is the number; DIM, ATTR: which number */
     uint32_t name; /* of SIZE: its number in names */
-    const char *formula; /* of the others: the rest of the line, `bytes` long */
-    size_t bytes;
+    const char *formula; /* of the others: the rest of the line */
     struct size_expression e;
 };
 

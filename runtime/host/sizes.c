@@ -34,7 +34,7 @@ struct pith_sizes {
     uint32_t n_limits;
     struct limit *limit;
     uint32_t value[SIZE_NAMES], max[SIZE_NAMES];
-    uint32_t n_numbers, room;
+    uint32_t n_numbers;
     struct number *number;
     struct pith_change *changes; /* [n_numbers] */
 };
@@ -45,17 +45,26 @@ static enum pith_status corrupt(struct pith_error *err, const char *line, size_t
                           (int)(n < 60 ? n : 60), line);
 }
 
+/* *list with room for one element more than n; it has room at powers of two. false: no memory, or
+ * there are `most`. */
+static bool grow(void **list, uint32_t n, uint32_t most, size_t each)
+{
+    if (n >= most)
+        return false;
+    if (n & (n - 1))
+        return true;
+    void *grown = realloc(*list, (n ? 2 * (size_t)n : 1) * each);
+    *list = grown ? grown : *list;
+    return grown != NULL;
+}
+
 static bool add_number(struct pith_sizes *s, struct pith_change at, const struct size_expression *e)
 {
-    if (s->n_numbers == s->room) {
-        uint32_t room = s->room ? 2 * s->room : 64;
-        struct number *grown =
-            room <= MAX_NUMBERS ? realloc(s->number, room * sizeof *grown) : NULL;
-        if (!grown)
-            return false;
-        s->number = grown;
-        s->room = room;
-    }
+    void *list = s->number;
+    const bool ok = grow(&list, s->n_numbers, MAX_NUMBERS, sizeof *s->number);
+    s->number = list;
+    if (!ok)
+        return false;
     struct number *number = &s->number[s->n_numbers++];
     *number = (struct number){.at = at, .e = *e};
     pith_size_print(e, &s->names, number->text, sizeof number->text);
@@ -64,13 +73,12 @@ static bool add_number(struct pith_sizes *s, struct pith_change at, const struct
 
 static bool add_limit(struct pith_sizes *s, uint32_t most, const struct size_expression *e)
 {
-    struct limit *grown =
-        s->n_limits < MAX_LIMITS ? realloc(s->limit, (s->n_limits + 1) * sizeof *grown) : NULL;
-    if (!grown)
-        return false;
-    s->limit = grown;
-    s->limit[s->n_limits++] = (struct limit){most, *e};
-    return true;
+    void *list = s->limit;
+    const bool ok = grow(&list, s->n_limits, MAX_LIMITS, sizeof *s->limit);
+    s->limit = list;
+    if (ok)
+        s->limit[s->n_limits++] = (struct limit){most, *e};
+    return ok;
 }
 
 /* One line without its end. */
@@ -170,12 +178,12 @@ static uint32_t named(const struct pith_sizes *s, const char *name, struct pith_
     return at;
 }
 
-static enum pith_status out_of_range(const struct pith_sizes *s, uint32_t i, uint64_t value,
-                                     struct pith_error *err)
+enum pith_status pith_size_out_of_range(const char *name, uint64_t value, uint32_t max,
+                                        struct pith_error *err)
 {
     return pith_error_set(err, PITH_ERR_ARGUMENT,
-                          "size %s is %" PRIu64 ", 0 to %" PRIu32 " are possible", s->names.name[i],
-                          value, s->max[i]);
+                          "size %s is %" PRIu64 ", 0 to %" PRIu32 " are possible", name, value,
+                          max);
 }
 
 enum pith_status pith_sizes_set(struct pith_sizes *sizes, const char *name, uint32_t value,
@@ -187,7 +195,7 @@ enum pith_status pith_sizes_set(struct pith_sizes *sizes, const char *name, uint
     if (i == UINT32_MAX)
         return PITH_ERR_ARGUMENT;
     if (value > sizes->max[i])
-        return out_of_range(sizes, i, value, err);
+        return pith_size_out_of_range(sizes->names.name[i], value, sizes->max[i], err);
     sizes->value[i] = value;
     return PITH_OK;
 }
@@ -229,20 +237,27 @@ enum pith_status pith_sizes_formula(const struct pith_sizes *sizes, uint32_t inp
     return PITH_OK;
 }
 
+enum pith_status pith_size_check_limit(const struct size_expression *e,
+                                       const struct size_names *names, uint32_t most,
+                                       const uint32_t *value, struct pith_error *err)
+{
+    char text[96];
+    int32_t is;
+    if (pith_size_value(e, value, &is) && is <= (int64_t)most)
+        return PITH_OK;
+    pith_size_print(e, names, text, sizeof text);
+    return pith_error_set(err, PITH_ERR_ARGUMENT,
+                          "%s would be more than %" PRIu32 ", which is all that a table has", text,
+                          most);
+}
+
 static enum pith_status check_limits(const struct pith_sizes *s, const uint32_t *value,
                                      struct pith_error *err)
 {
-    for (uint32_t i = 0; i < s->n_limits; i++) {
-        char text[96];
-        int32_t is;
-        if (pith_size_value(&s->limit[i].e, value, &is) && is <= (int64_t)s->limit[i].most)
-            continue;
-        pith_size_print(&s->limit[i].e, &s->names, text, sizeof text);
-        return pith_error_set(err, PITH_ERR_ARGUMENT,
-                              "%s would be more than %" PRIu32 ", which is all that a table has",
-                              text, s->limit[i].most);
-    }
-    return PITH_OK;
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < s->n_limits && !st; i++)
+        st = pith_size_check_limit(&s->limit[i].e, &s->names, s->limit[i].most, value, err);
+    return st;
 }
 
 /* The dimension that number i is; NULL: its input is not known. */
@@ -322,7 +337,8 @@ enum pith_status pith_sizes_fit(struct pith_sizes *sizes, const struct pith_tens
             value[name] = found;
             known[name] = true;
             if (found > sizes->max[name])
-                return out_of_range(sizes, name, found, err);
+                return pith_size_out_of_range(sizes->names.name[name], found, sizes->max[name],
+                                              err);
         }
     for (uint32_t i = 0; i < sizes->n_numbers; i++) {
         const uint32_t *dim = given_dim(sizes, i, inputs, n_inputs);

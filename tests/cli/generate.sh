@@ -32,8 +32,8 @@ pith generate next.pith --ids prompt.npy -n 4 --json 2>.err | grep -q '"prompt":
     complain "--json has other tokens"
 refuses 2 "--ids FILE or --text TEXT" pith generate next.pith
 refuses 2 "--ids FILE or --text TEXT" pith generate letters.pith --ids prompt.npy --text a
-refuses 2 "no names of tokens" pith generate next.pith --text a
-refuses 2 "no token begins 'za'" pith generate letters.pith --text aza
+refuses 2 "class names of one character each" pith generate next.pith --text a
+refuses 2 "no class is named by the character 'z'" pith generate letters.pith --text aza
 refuses 2 "token 0 of the prompt is 8" pith generate letters.pith --ids strange.npy
 refuses 2 "not OUT=IN" pith generate next.pith --ids prompt.npy --state logits=nothing
 refuses 2 "not NAME=FILE" pith generate next.pith --ids prompt.npy other=x.npy

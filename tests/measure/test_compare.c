@@ -94,6 +94,35 @@ static void classes_have_a_divergence(void **state)
     pith_model_free(b);
 }
 
+/* Each also gives its input: B's outputs are in the other order, and its "y" is 1.5 times A's. */
+static void all_outputs_are_compared_by_name(void **state)
+{
+    (void)state;
+    struct pith_model *a = small_net(2, 2, weights, false), *b = small_net(2, 2, scaled, false);
+    const uint32_t y = a->outputs[0];
+    a->outputs[0] = a->inputs[0];
+    a->outputs[a->n_outputs++] = y;
+    b->outputs[b->n_outputs++] = b->inputs[0];
+    struct pith_comparison c = compare(a, b, NULL, false);
+    assert_int_equal(c.n_outputs, 2);
+    assert_true(c.outputs[0].equal_bits && !c.outputs[1].equal_bits);
+    assert_string_equal(c.outputs[1].layer, a->values[y].name);
+    assert_int_equal(c.worst, 1);
+    assert_true(fabs(c.output.snr_db - 10 * log10(4)) < 1e-4);
+    pith_comparison_free(&c);
+    struct pith_error err = {0};
+    const struct pith_compare_opts o = three_samples(false);
+    b->n_outputs = 1;
+    assert_int_equal(pith_compare(a, b, &o, &c, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "2 and 1 outputs"));
+    b->values[b->inputs[0]].name = pith_model_strdup(b, "z");
+    b->n_outputs = 2;
+    assert_int_equal(pith_compare(a, b, &o, &c, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "the second model has no output 'x'"));
+    pith_model_free(a);
+    pith_model_free(b);
+}
+
 static void layers_are_matched_by_name(void **state)
 {
     (void)state;
@@ -176,6 +205,7 @@ int main(void)
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(a_known_difference_is_measured),
         cmocka_unit_test(classes_have_a_divergence),
+        cmocka_unit_test(all_outputs_are_compared_by_name),
         cmocka_unit_test(layers_are_matched_by_name),
         cmocka_unit_test(other_sizes_are_refused),
         cmocka_unit_test(stops_when_the_watch_says_so),
