@@ -132,7 +132,8 @@ static void run_pieces(void *arg, size_t begin, size_t end)
 /* Starting a row takes as long as computing some tens of elements. So as many short rows as make a
  * tile are computed as one row of y, on copies of operands that do not lie as it does. */
 #define SHORT_ROW 32u
-#define TILE 256u
+#define REPEATED_ROW 128u /* of an operand that is the same in all tiles: it is copied once */
+#define TILE 512u
 #define TILE_BYTES (8u * TILE)
 
 static void set_tile(struct broadcast_job *j)
@@ -232,7 +233,10 @@ void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *e
                                 .row_elems = row_elems,
                                 .pieces = pieces};
 #ifdef SHORT_ROW
-    if (rows > 1 && row_elems < SHORT_ROW) {
+    const uint32_t last = bc->rank - 1;
+    const bool repeated = last == 1 && ((bc->step[0][0] == 0 && bc->step[0][1] == 1) ||
+                                        (bc->step[1][0] == 0 && bc->step[1][1] == 1));
+    if (rows > 1 && row_elems < (repeated ? REPEATED_ROW : SHORT_ROW)) {
         set_tile(&job);
         size_t outer = 1;
         for (uint32_t i = 0; i < job.tile.axis; i++)

@@ -30,6 +30,28 @@ static struct strided_copy merge_axes(const struct strided_copy *box)
     return m;
 }
 
+/* Pairs that lie together everywhere become one element of twice the size. */
+static struct strided_copy join_pairs(const struct strided_copy *box, const void *src, void *dst,
+                                      uint32_t *bytes)
+{
+    struct strided_copy m = merge_axes(box);
+    while (*bytes < 8) {
+        const uint32_t last = m.rank - 1;
+        bool even = m.step[last] == 1 && m.dim[last] % 2 == 0 &&
+                    ((uintptr_t)src | (uintptr_t)dst) % (2 * *bytes) == 0;
+        for (uint32_t i = 0; i < last; i++)
+            even = even && m.step[i] % 2 == 0;
+        if (!even)
+            break;
+        for (uint32_t i = 0; i < last; i++)
+            m.step[i] /= 2;
+        m.dim[last] /= 2;
+        *bytes *= 2;
+        m = merge_axes(&m);
+    }
+    return m;
+}
+
 /* Shared by all threads, which only read it. */
 struct copy_job {
     struct strided_copy box;
@@ -149,7 +171,8 @@ static void turn_range(void *arg, size_t begin, size_t end)
 void pith_strided_copy(const struct strided_copy *box, const struct op_env *env,
                        uint32_t elem_bytes, const void *src, void *dst)
 {
-    struct copy_job job = {merge_axes(box), src, dst, elem_bytes, 0};
+    struct copy_job job = {.src = src, .dst = dst, .bytes = elem_bytes};
+    job.box = join_pairs(box, src, dst, &job.bytes);
     const uint32_t last = job.box.rank - 1;
     size_t rows = 1;
     for (uint32_t i = 0; i < last; i++)

@@ -96,26 +96,70 @@ void pith_copy_row(const void *src, ptrdiff_t step, void *dst, size_t apart, siz
 }
 
 #ifdef TURNS
-/* 4 x 4 elements in registers. */
-static inline void turn_four(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_t apart)
+/* 4 x 4 elements in registers, of which the first `rows` are read and the first `columns` written;
+ * both are constants, 2 at least. */
+static inline __attribute__((always_inline)) void turn_four(const uint32_t *src, ptrdiff_t step,
+                                                            uint32_t *dst, size_t apart,
+                                                            const size_t rows, const size_t columns)
 {
     const four a = *(const four *)src, b = *(const four *)(src + step);
-    const four c = *(const four *)(src + 2 * step), d = *(const four *)(src + 3 * step);
+    const four c = rows > 2 ? *(const four *)(src + 2 * step) : a;
+    const four d = rows > 3 ? *(const four *)(src + 3 * step) : b;
     const four ab = PICK(a, b, 0, 4, 1, 5), cd = PICK(c, d, 0, 4, 1, 5);
     const four ab_high = PICK(a, b, 2, 6, 3, 7), cd_high = PICK(c, d, 2, 6, 3, 7);
     *(four *)dst = PICK(ab, cd, 0, 1, 4, 5);
     *(four *)(dst + apart) = PICK(ab, cd, 2, 3, 6, 7);
-    *(four *)(dst + 2 * apart) = PICK(ab_high, cd_high, 0, 1, 4, 5);
-    *(four *)(dst + 3 * apart) = PICK(ab_high, cd_high, 2, 3, 6, 7);
+    if (columns > 2)
+        *(four *)(dst + 2 * apart) = PICK(ab_high, cd_high, 0, 1, 4, 5);
+    if (columns > 3)
+        *(four *)(dst + 3 * apart) = PICK(ab_high, cd_high, 2, 3, 6, 7);
 }
 
-/* dst[c * apart + r] = src[r * step + c], r < rows, c < columns: whole fours. */
-static void turn_fours(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_t apart,
-                       size_t rows, size_t columns)
+/* Blocks of four columns of `rows` rows, 2 or 3: a store reaches into the columns that follow and
+ * are written then, so a block has one behind it. Returns the number of columns that are done. */
+static inline size_t turn_flat(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_t columns,
+                               const size_t rows)
 {
-    for (size_t r = 0; r < rows; r += 4)
-        for (size_t c = 0; c < columns; c += 4)
-            turn_four(src + (ptrdiff_t)r * step + c, step, dst + c * apart + r, apart);
+    size_t c = 0;
+    for (; c + 4 < columns; c += 4)
+        turn_four(src + c, step, dst + c * rows, rows, rows, 4);
+    return c;
+}
+
+/* Blocks of four rows of `columns` columns, 2 or 3: a load reaches into the row that follows. */
+static inline size_t turn_thin(const uint32_t *src, ptrdiff_t step, uint32_t *dst, size_t apart,
+                               size_t rows, const size_t columns)
+{
+    size_t r = 0;
+    for (; r + 4 < rows; r += 4)
+        turn_four(src + (ptrdiff_t)r * step, step, dst + r, apart, 4, columns);
+    return r;
+}
+
+/* Elements of 4 bytes, as pith_turn(). What is left of either axis is one by one. */
+static void turn_words(const struct turned *t, const uint32_t *src, uint32_t *dst)
+{
+    const size_t rows = t->rows, columns = t->columns;
+    const bool dense = t->apart == rows, spaced = t->step >= (ptrdiff_t)columns;
+    size_t r = 0, c = 0;
+    if (rows >= 4 && columns >= 4)
+        /* The last block of either axis ends with it, and writes again what the one before it did.
+         */
+        for (; r < rows; r = r + 8 <= rows || r + 4 == rows ? r + 4 : rows - 4)
+            for (c = 0; c < columns; c = c + 8 <= columns || c + 4 == columns ? c + 4 : columns - 4)
+                turn_four(src + (ptrdiff_t)r * t->step + c, t->step, dst + c * t->apart + r,
+                          t->apart, 4, 4);
+    else if (rows == 2 && dense)
+        c = turn_flat(src, t->step, dst, columns, 2);
+    else if (rows == 3 && dense)
+        c = turn_flat(src, t->step, dst, columns, 3);
+    else if (columns == 2 && spaced)
+        r = turn_thin(src, t->step, dst, t->apart, rows, 2);
+    else if (columns == 3 && spaced)
+        r = turn_thin(src, t->step, dst, t->apart, rows, 3);
+    for (size_t first = c; r < rows; r++)
+        for (c = first; c < columns; c++)
+            dst[c * t->apart + r] = src[(ptrdiff_t)r * t->step + (ptrdiff_t)c];
 }
 
 #define SIDE 16u /* bytes of a row, and rows, that are turned in registers */
@@ -236,7 +280,6 @@ void pith_turn(const struct turned *t, const void *from, void *to)
     const uint8_t *src = from;
     uint8_t *dst = to;
     const ptrdiff_t step = t->step * (ptrdiff_t)t->bytes;
-    size_t done = 0, fours = 0; /* rows, columns */
     const bool dense = t->apart == t->rows;
     if (t->bytes == 1 && t->times == 1 && dense && t->rows > 1 && t->rows <= 4) {
         if (t->rows == 2)
@@ -254,23 +297,16 @@ void pith_turn(const struct turned *t, const void *from, void *to)
         return;
     }
     if (t->bytes == 4 && t->times == 1) {
-        done = t->rows & ~(size_t)3;
-        fours = t->columns & ~(size_t)3;
-        turn_fours(from, t->step, to, t->apart, done, fours);
+        turn_words(t, from, to);
+        return;
     }
 #endif
-    for (size_t r = 0; fours < t->columns && r < done; r++)
-        pith_copy_row(src + (ptrdiff_t)r * step + fours * 4, 1, dst + (fours * t->apart + r) * 4,
-                      t->apart, t->columns - fours, 4);
-    src += (ptrdiff_t)done * step; /* 0, if there are several times */
-    dst += done * t->bytes;
-    const size_t rows = t->rows - done;
     if (t->columns < FEWEST && t->times == 1)
         for (size_t c = 0; c < t->columns; c++)
-            pith_copy_row(src + c * t->bytes, t->step, dst + c * t->apart * t->bytes, 1, rows,
+            pith_copy_row(src + c * t->bytes, t->step, dst + c * t->apart * t->bytes, 1, t->rows,
                           t->bytes);
     else
-        for (size_t r = 0; r < rows; r++)
+        for (size_t r = 0; r < t->rows; r++)
             pith_copy_row(src + (ptrdiff_t)(r / t->times) * step, 1, dst + r * t->bytes, t->apart,
                           t->columns, t->bytes);
 }

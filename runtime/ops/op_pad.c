@@ -118,10 +118,13 @@ static int64_t source_place(const struct pad_job *j, uint32_t n, size_t place)
     return from;
 }
 
+/* Rows of fewer elements are filled together, before what lies inside is copied. */
+#define SHORT 32
+
 static void fill_constant(const struct pad_job *j, uint8_t *y, int64_t n)
 {
     /* All-zero bytes are 0 in every type; a byte's value may be anything (steps on bytes). */
-    if (j->bytes != 4) {
+    if (j->bytes != 4 || (j->attr[ATTR_PAD_VALUE] == 0 && n > SHORT)) {
         memset(y, j->attr[ATTR_PAD_VALUE], (size_t)n * j->bytes);
         return;
     }
@@ -138,24 +141,13 @@ static void fill_border(const struct pad_job *j, const uint8_t *x, uint8_t *y, i
         fill_constant(j, y + begin * (int64_t)j->bytes, end - begin);
         return;
     }
-    for (int64_t o = begin; o < end; o++)
-        pith_copy_bytes(y + o * (int64_t)j->bytes,
-                        x + source_index(j, &j->axis[j->rank - 1], o) * (int64_t)j->bytes,
-                        j->bytes);
-}
-
-/* Cropped, copied and filled: begin and end are where the input's row starts and stops in y. */
-static void pad_row(const struct pad_job *j, const uint8_t *x, uint8_t *y)
-{
-    const struct pad_axis *a = &j->axis[j->rank - 1];
-    /* Both are cut to [0, n]: with negative pads the input's ends lie outside of the row. */
-    int64_t n = a->out, pad = a->begin, end = pad + a->in;
-    int64_t begin = pad < 0 ? 0 : pad > n ? n : pad;
-    end = end > n ? n : end < begin ? begin : end;
-    fill_border(j, x, y, 0, begin);
-    pith_copy_bytes(y + begin * (int64_t)j->bytes, x + (begin - pad) * (int64_t)j->bytes,
-                    (size_t)(end - begin) * j->bytes);
-    fill_border(j, x, y, end, n);
+    for (int64_t o = begin; o < end; o++) {
+        const int64_t from = source_index(j, &j->axis[j->rank - 1], o);
+        if (j->bytes == 4)
+            memcpy(y + o * 4, x + from * 4, 4);
+        else
+            pith_copy_bytes(y + o * (int64_t)j->bytes, x + from * (int64_t)j->bytes, j->bytes);
+    }
 }
 
 /* Items are rows. What axes in front of the one before a row come to is found once for all rows of
@@ -167,17 +159,34 @@ static void pad_range(void *arg, size_t begin, size_t end)
     const struct pad_axis *a = &j->axis[last];
     const struct pad_axis before = last > 0 ? j->axis[last - 1] : (struct pad_axis){0, 1, 1};
     const size_t rows = (size_t)before.out, row_bytes = (size_t)a->out * j->bytes;
+    const bool filled = j->attr[ATTR_PAD_MODE] == PAD_CONSTANT && a->out < SHORT;
+    /* Where the input's row begins and ends in y, both cut to [0, n]: with negative pads the
+     * input's ends lie outside. */
+    const int64_t n = a->out, bytes = j->bytes;
+    const int64_t first = a->begin < 0 ? 0 : a->begin > n ? n : a->begin, past = a->begin + a->in;
+    const int64_t stop = past > n ? n : past < first ? first : past;
     for (size_t row = begin, next; row < end; row = next) {
         const int64_t base = source_place(j, last > 0 ? last - 1 : 0, row / rows);
+        int64_t at = (int64_t)(row % rows);
+        uint8_t *y = j->y + row * row_bytes;
         next = (row / rows + 1) * rows;
         next = next < end ? next : end;
-        for (int64_t at = (int64_t)(row % rows); row < next; row++, at++) {
+        if (filled)
+            fill_constant(j, y, (int64_t)(next - row) * n);
+        for (size_t i = row; i < next; i++, at++, y += row_bytes) {
             const int64_t from = base == NOWHERE ? NOWHERE : source_index(j, &before, at);
-            uint8_t *y = j->y + row * row_bytes;
-            if (from == NOWHERE)
-                fill_constant(j, y, a->out);
-            else
-                pad_row(j, j->x + (size_t)((base * before.in + from) * a->in) * j->bytes, y);
+            const uint8_t *x = j->x + (base * before.in + from) * a->in * bytes;
+            if (from == NOWHERE) {
+                if (!filled)
+                    fill_constant(j, y, n);
+                continue;
+            }
+            pith_copy_bytes(y + first * bytes, x + (first - a->begin) * bytes,
+                            (size_t)((stop - first) * bytes));
+            if (!filled) {
+                fill_border(j, x, y, 0, first);
+                fill_border(j, x, y, stop, n);
+            }
         }
     }
 }
