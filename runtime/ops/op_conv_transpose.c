@@ -22,6 +22,7 @@
 #include "ops/op_list.h"
 #include "products/conv_phases.h"
 #include "op_interface/shape_rule.h"
+#include "op_interface/turn.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"
 #include "core/op_number.h"
@@ -104,6 +105,13 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
     return pith_out_set(args->out[0], PITH_F32, &y);
 }
 
+/* Inputs [begin, end) of the columns that a tap puts inside the output: input i to element i + to
+ * of a row of y. Neighbours in x are `stride` apart in y: until interleave() a row of y lies phase
+ * by phase, all columns q stride + r before those of r + 1. */
+struct column_tap {
+    int64_t begin, end, to;
+};
+
 /* C and O are channels of one group; pixels of the input, out_pixels of the output; units are
  * cut so that the columns of one, UNIT_ROWS by nr floats, stay in the first cache. */
 struct up_job {
@@ -115,11 +123,13 @@ struct up_job {
     const struct dense_kernels *dense;
     struct up_axis outer[MAX_AXES - 1]; /* of rows; those not there are of size 1 */
     struct up_axis v;                   /* columns */
+    struct column_tap *columns;         /* [v.kernel] */
     size_t n, groups, c, o, taps, pixels, out_pixels;
     size_t unit_o, parts, units; /* output channels of a unit; units of one group; all */
     uint32_t n_tasks;
     uint8_t *scratch;
-    size_t pack_floats, task_floats; /* packed rows, then col */
+    size_t row_floats;               /* of interleave() */
+    size_t pack_floats, task_floats; /* packed rows, then col, then a row */
 };
 
 static size_t at_least_one(size_t n)
@@ -139,15 +149,22 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
 {
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
     struct up_job j = {.dense = &env->kernels->dense, .n = x->dim[0], .o = w->dim[1]};
-    uint32_t axes = x->rank - 2, last = x->rank - 1;
+    const uint32_t axes = x->rank - 2;
     j.groups = (size_t)args->attr[ATTR_CONV_T_GROUP];
     j.c = x->dim[1] / j.groups;
-    set_axis(args->attr, axes - 1, axes, x->dim[last], w->dim[last], &j.v);
     for (uint32_t i = 0; i < MAX_AXES - 1; i++)
         /* Absent outer axes are in front, of size 1, so that loops over axes have one length. */
         j.outer[i] = (struct up_axis){1, 1, 1, 1, 1, 0};
-    for (uint32_t i = 0; i + 1 < axes; i++)
-        set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i], &j.outer[MAX_AXES - axes + i]);
+    /* Columns are of the last axis that is longer than 1: planes may be one column wide. */
+    for (uint32_t i = axes, n = 0; i-- > 0;) {
+        struct up_axis a;
+        set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i], &a);
+        if (n == 0 && i > 0 && a.in == 1 && a.kernel == 1 && a.out == 1)
+            continue;
+        *(n == 0 ? &j.v : &j.outer[MAX_AXES - 1 - n]) = a;
+        n++;
+    }
+    j.row_floats = j.v.stride > 1 ? (size_t)(j.v.out / j.v.stride + 1) * (size_t)j.v.stride : 0;
     j.taps = shape_product(w, 2, w->rank);
     j.pixels = shape_product(x, 2, x->rank);
     j.out_pixels = shape_product(&args->out[0]->shape, 2, x->rank);
@@ -162,6 +179,11 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     return j;
 }
 
+static uint64_t columns_bytes(const struct up_job *j)
+{
+    return ((uint64_t)j->v.kernel * sizeof *j->columns + 63) & ~(uint64_t)63;
+}
+
 /* What is packed follows from the weight, its groups and the channels of a unit: UNIT_ROWS at most.
  */
 static uint64_t form_of(const struct up_job *j)
@@ -169,16 +191,6 @@ static uint64_t form_of(const struct up_job *j)
     bool few = j->groups < UINT32_MAX / (2 * UNIT_ROWS);
     return few ? prep_form(PREP_CONV_TRANSPOSE, (uint32_t)(j->groups * 2 * UNIT_ROWS + j->unit_o))
                : PREP_OWN;
-}
-
-/* Without packed kernels weights are read as they lie, or, when coded, expanded once. */
-static enum pith_status direct_need(const struct op_args *args, struct op_need *need)
-{
-    if (!args->weight || pith_weight_f32_borrow(args->weight))
-        return PITH_OK;
-    need->prep_form = prep_form(PREP_ELEMENTS, 0);
-    need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
-    return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
 }
 
 static enum pith_status need_conv_transpose(const struct op_args *args, const struct op_env *env,
@@ -191,20 +203,25 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
         need->macs = UINT64_MAX;
     if (pith_conv_phases_fit(args, env))
         return pith_conv_phases_need(args, env, need);
-    if (j.dense->mr == 0)
-        return direct_need(args, need);
     /* Each product is checked, because taps and channels come from the file: 63 bits would not
      * do. */
+    const bool tiles = j.dense->mr != 0;
     bool fits =
         mul_ok(padded_rows(&j), j.c, &pack) && mul_ok(j.unit_o * j.taps, j.dense->nr, &col) &&
-        add_ok(args->weight ? 0 : pack, col, &bytes) && mul_ok(bytes, sizeof(float), &bytes) &&
-        align_ok(bytes, 64, &bytes) && mul_ok(bytes, j.n_tasks, &need->scratch_bytes);
-    if (!fits || !args->weight)
+        add_ok(args->weight || !tiles ? 0 : pack, col + j.row_floats, &bytes) &&
+        mul_ok(bytes, sizeof(float), &bytes) && align_ok(bytes, 64, &bytes) &&
+        mul_ok(bytes, j.n_tasks, &bytes) && add_ok(bytes, columns_bytes(&j), &need->scratch_bytes);
+    /* Without packed kernels weights are read as they lie, or, when coded, expanded once. */
+    if (!fits || !args->weight || (!tiles && pith_weight_f32_borrow(args->weight)))
         return fits ? PITH_OK : PITH_ERR_LIMIT;
-    need->prep_form = form_of(&j);
-    fits =
-        mul_ok(pack, j.groups * j.parts, &bytes) && mul_ok(bytes, sizeof(float), &need->prep_bytes);
-    return fits ? pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes) : PITH_ERR_LIMIT;
+    need->prep_form = tiles ? form_of(&j) : prep_form(PREP_ELEMENTS, 0);
+    fits = mul_ok(pack, j.groups * j.parts, &bytes) &&
+           mul_ok(tiles ? bytes : args->weight->count, sizeof(float), &need->prep_bytes);
+    if (!tiles)
+        need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+    else if (fits)
+        return pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes);
+    return fits ? PITH_OK : PITH_ERR_LIMIT;
 }
 
 /* The rows of w^T of part `part` of a group's output channels. w [C, O, taps] read as rows o *
@@ -268,22 +285,56 @@ static bool output_row(const struct up_job *j, int64_t row, int64_t tap, int64_t
     return true;
 }
 
-/* Adds scale * from[i] for input columns i of [begin, end) of input row `row` under tap `tap`;
- * from[0] is column `first`. Strided where the output is: neighbours in x are `stride` apart in
- * y, which is why this is an addition of rows and not a product. */
-static void add_row(const struct up_job *j, float *plane, int64_t row, int64_t tap,
-                    const float *from, int64_t first, int64_t n, float scale)
+/* Of a tap along the columns. */
+static struct column_tap column_tap(const struct up_axis *v, int64_t k)
 {
-    int64_t y, begin, end, kx = tap % j->v.kernel;
-    if (!output_row(j, row, tap / j->v.kernel, &y))
-        return;
-    tap_range(&j->v, kx, &begin, &end);
-    begin = begin < first ? first : begin;
-    end = end > first + n ? first + n : end;
-    int64_t stride = j->v.stride;
-    float *to = plane + y * j->v.out + kx * j->v.dilation - j->v.pad;
-    for (int64_t i = begin; i < end; i++)
-        to[i * stride] += scale * from[i - first];
+    struct column_tap t;
+    tap_range(v, k, &t.begin, &t.end);
+    const int64_t at = k * v->dilation - v->pad, r = (at % v->stride + v->stride) % v->stride;
+    const int64_t longer = v->out % v->stride;
+    t.to = r * (v->out / v->stride) + (r < longer ? r : longer) + (at - r) / v->stride;
+    return t;
+}
+
+/* Adds pixels [p, p + n) of one input row to n_o planes: from[0] is the first of them under the
+ * first tap, those under the next lie `ld` further, and those of the next plane behind all taps.
+ * w: a factor for each tap, or NULL. */
+static void add_run(const struct up_job *j, float *planes, size_t n_o, size_t p, size_t n,
+                    const float *from, size_t ld, const float *w)
+{
+    const size_t kernel = (size_t)j->v.kernel;
+    const int64_t first = (int64_t)p % j->v.in, last = first + (int64_t)n;
+    for (size_t tap = 0; tap < j->taps; tap += kernel) {
+        int64_t y;
+        if (!output_row(j, (int64_t)p / j->v.in, (int64_t)(tap / kernel), &y))
+            continue;
+        for (size_t k = 0; k < kernel; k++) {
+            const struct column_tap t = j->columns[k];
+            const int64_t begin = t.begin > first ? t.begin : first;
+            const int64_t count = (t.end < last ? t.end : last) - begin;
+            const float *restrict x = from + (tap + k) * ld + (begin - first);
+            float *restrict to = planes + y * j->v.out + t.to + begin;
+            const float scale = w ? w[tap + k] : 1.0f;
+            for (size_t o = 0; o < n_o; o++, x += j->taps * ld, to += j->out_pixels)
+                for (int64_t i = 0; i < count; i++)
+                    to[i] += scale * x[i];
+        }
+    }
+}
+
+/* Rows of n planes, which lie phase by phase. */
+static void interleave(const struct up_job *j, float *y, size_t n, float *row)
+{
+    const size_t s = (size_t)j->v.stride, out = (size_t)j->v.out, whole = out / s, longer = out % s;
+    const struct turned t = {(ptrdiff_t)whole + 1, s, s, whole, sizeof *y, 1};
+    for (float *end = y + n * j->out_pixels; s > 1 && y < end; y += out) {
+        const float *from = y;
+        for (size_t r = 0; r < s; from += whole + (r < longer), r++)
+            memcpy(row + r * (whole + 1), from, (whole + (r < longer)) * sizeof *row);
+        pith_turn(&t, row, y);
+        for (size_t r = 0; r < longer; r++)
+            y[whole * s + r] = row[r * (whole + 1) + whole];
+    }
 }
 
 /* Output planes [o, o + n) of group g (over images), before the first sum. Bias first, then
@@ -299,36 +350,18 @@ static void fill_bias(const struct up_job *j, size_t g, size_t o, size_t n)
     }
 }
 
-/* col: [rows, n], row stride nr; its columns are pixels p0 .. p0 + n - 1. A tile may begin and
- * end within a row of the input, hence the cut into runs of one row. */
-static void add_tile(const struct up_job *j, float *planes, const float *col, size_t rows,
-                     size_t p0, size_t n)
-{
-    int64_t width = j->v.in;
-    for (size_t r = 0; r < rows; r++) {
-        size_t tap = r % j->taps;
-        float *plane = planes + r / j->taps * j->out_pixels;
-        for (size_t p = p0; p < p0 + n;) {
-            int64_t row = (int64_t)p / width, first = (int64_t)p % width;
-            int64_t left = (int64_t)(p0 + n - p), count = width - first;
-            count = count < left ? count : left;
-            add_row(j, plane, row, (int64_t)tap, col + r * j->dense->nr + (p - p0), first, count,
-                    1.0f);
-            p += (size_t)count;
-        }
-    }
-}
-
 /* The tile of col is added to y while it lies in the cache; the whole of col would be taps times
  * the output. */
 static void run_unit(const struct up_job *j, size_t unit, float *scratch)
 {
     size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
-    size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o, rows = n_o * j->taps;
+    size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
     uint32_t mr = j->dense->mr, nr = j->dense->nr;
-    float *col = j->packed ? scratch : scratch + j->pack_floats;
-    const float *w =
-        j->packed ? j->packed + (own * j->parts + unit % j->parts) * j->pack_floats : scratch;
+    float *planes = j->y + (g * j->o + o) * j->out_pixels;
+    float *col = scratch + j->pack_floats;
+    const float *w = j->packed
+                         ? j->packed + (own * j->parts + unit % j->parts) * padded_rows(j) * j->c
+                         : scratch;
     if (!j->packed)
         pack_part(j, j->w, own, unit % j->parts, scratch);
     fill_bias(j, g, o, n_o);
@@ -339,13 +372,38 @@ static void run_unit(const struct up_job *j, size_t unit, float *scratch)
                                     .ldb = j->pixels,
                                     .c = col,
                                     .ldc = nr,
-                                    .m = (uint32_t)rows,
+                                    .m = (uint32_t)(n_o * j->taps),
                                     .n = j->pixels - p < nr ? (uint32_t)(j->pixels - p) : nr,
                                     .k = (uint32_t)j->c,
                                     .finish = true};
         j->dense->gemm_f32(&gemm);
-        add_tile(j, j->y + (g * j->o + o) * j->out_pixels, col, rows, p, gemm.n);
+        /* A tile may begin and end within a row of the input. */
+        for (size_t i = 0, count; i < gemm.n; i += count) {
+            const size_t left = gemm.n - i, width = (size_t)j->v.in - (p + i) % (size_t)j->v.in;
+            count = width < left ? width : left;
+            add_run(j, planes, n_o, p + i, count, col + i, nr, NULL);
+        }
     }
+    interleave(j, planes, n_o, col + j->unit_o * j->taps * nr);
+}
+
+/* One unit, channel by channel. Rows from the last one on: to each output its taps come in order.
+ */
+static void direct_unit(const struct up_job *j, size_t unit, float *scratch)
+{
+    size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
+    size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
+    float *planes = j->y + (g * j->o + o) * j->out_pixels;
+    fill_bias(j, g, o, n_o);
+    const size_t width = (size_t)j->v.in;
+    for (size_t r = 0; r < n_o * j->c; r++) {
+        const size_t plane = r / j->c, c = r % j->c;
+        const float *x = j->x + (g * j->c + c) * j->pixels;
+        const float *w = j->w + ((own * j->c + c) * j->o + o + plane) * j->taps;
+        for (size_t p = j->pixels; p > 0; p -= width)
+            add_run(j, planes + plane * j->out_pixels, 1, p - width, width, x + p - width, 0, w);
+    }
+    interleave(j, planes, n_o, scratch);
 }
 
 static void run_task(void *arg, uint32_t i)
@@ -356,33 +414,7 @@ static void run_task(void *arg, uint32_t i)
     size_t end = (size_t)((uint64_t)j->units * (i + 1u) / j->n_tasks);
     float *scratch = (float *)(void *)j->scratch + i * j->task_floats;
     for (size_t unit = begin; unit < end; unit++)
-        run_unit(j, unit, scratch);
-}
-
-/* One unit, tap by tap. For each output plane channel by channel, and tap by tap: the order that
- * every run of this form has. */
-static void direct_unit(const struct up_job *j, size_t unit)
-{
-    size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
-    size_t n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
-    fill_bias(j, g, o, n_o);
-    for (size_t r = 0; r < n_o * j->taps * j->c; r++) {
-        size_t plane = r / j->taps / j->c, c = r / j->taps % j->c, tap = r % j->taps;
-        const float *x = j->x + (g * j->c + c) * j->pixels;
-        float scale = j->w[((own * j->c + c) * j->o + o + plane) * j->taps + tap];
-        for (int64_t row = 0; row < (int64_t)j->pixels / j->v.in; row++)
-            add_row(j, j->y + (g * j->o + o + plane) * j->out_pixels, row, (int64_t)tap,
-                    x + row * j->v.in, 0, j->v.in, scale);
-    }
-}
-
-static void direct_task(void *arg, uint32_t i)
-{
-    const struct up_job *j = arg;
-    size_t begin = (size_t)((uint64_t)j->units * i / j->n_tasks);
-    size_t end = (size_t)((uint64_t)j->units * (i + 1u) / j->n_tasks);
-    for (size_t unit = begin; unit < end; unit++)
-        direct_unit(j, unit);
+        (j->dense->mr ? run_unit : direct_unit)(j, unit, scratch);
 }
 
 static void run_conv_transpose(const struct op_args *args, const struct op_env *env)
@@ -400,14 +432,13 @@ static void run_conv_transpose(const struct op_args *args, const struct op_env *
                         : pith_weight_f32_borrow(args->weight);
     j.bias = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
     j.y = args->out[0]->data;
-    j.scratch = env->scratch;
-    if (j.dense->mr == 0) {
-        pith_op_parallel(env, j.n_tasks, direct_task, &j);
-        return;
-    }
-    j.pack_floats = padded_rows(&j) * j.c;
-    size_t own = j.packed ? 0 : j.pack_floats;
-    j.task_floats = (own + j.unit_o * j.taps * j.dense->nr + 15) / 16 * 16;
+    j.columns = env->scratch;
+    for (int64_t k = 0; k < j.v.kernel; k++)
+        j.columns[k] = column_tap(&j.v, k);
+    j.scratch = (uint8_t *)env->scratch + columns_bytes(&j);
+    j.pack_floats = j.packed || j.dense->mr == 0 ? 0 : padded_rows(&j) * j.c;
+    const size_t col = j.unit_o * j.taps * j.dense->nr;
+    j.task_floats = (j.pack_floats + col + j.row_floats + 15) / 16 * 16;
     pith_op_parallel(env, j.n_tasks, run_task, &j);
 }
 

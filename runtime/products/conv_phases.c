@@ -21,7 +21,11 @@
 #include "op_interface/op_range.h"
 
 #define MAX_PHASES 16u
-#define LEAST_OUTPUTS 4u /* of a group; fewer leave most rows of a tile of gemm_f32 empty */
+/* Of a group; fewer leave most rows of a tile of gemm_f32 empty. With many inputs a product of all
+ * taps takes less time up to FEW_OUTPUTS: what overlaps then is little beside it. */
+#define LEAST_OUTPUTS 4u
+#define FEW_OUTPUTS 24u
+#define MANY_INPUTS(outputs) (8 * (outputs))
 
 /* One phase along one axis. taps 0: nothing of the input reaches it. */
 struct axis_phase {
@@ -143,9 +147,10 @@ static enum pith_status set_phase(const struct op_args *args, const struct op_en
 bool pith_conv_phases_fit(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *w = &args->in[1]->shape;
-    const bool depthwise = w->dim[0] == (uint32_t)args->attr[ATTR_CONV_T_GROUP];
+    const uint32_t inputs = w->dim[0] / (uint32_t)args->attr[ATTR_CONV_T_GROUP];
     return args->weight && env->kernels->dense.mr != 0 && phases_of(args) > 0 &&
-           (depthwise || w->dim[1] >= LEAST_OUTPUTS);
+           (inputs == 1 || w->dim[1] >= FEW_OUTPUTS ||
+            (w->dim[1] >= LEAST_OUTPUTS && inputs < MANY_INPUTS(w->dim[1])));
 }
 
 /* The one phase of strides of 1 is the output itself. */
