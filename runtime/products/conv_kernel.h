@@ -84,6 +84,12 @@ DECLARE(pith_conv_tiles)
 DECLARE(pith_conv_sparse)
 #undef DECLARE
 
+/* Copying the columns of a tile takes as long as so many output channels. Larger strides gather. */
+static inline uint32_t conv_copy_channels(const struct conv_geom *g)
+{
+    return g->stride_w > 2 ? 24 : 8;
+}
+
 /* One run, as the parallel bodies see it. */
 struct conv_run {
     const struct conv *v;

@@ -4,6 +4,7 @@
  *
  *     scratch = one band [C][band rows, padded width] for each lane */
 #include "products/conv_kernel.h"
+#include "op_interface/turn.h"
 
 #define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
 #define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */
@@ -99,10 +100,19 @@ static int64_t steps_of(int64_t n, int64_t s)
 static float *row_fill(const struct dense_kernels *d, const struct band *b,
                        const struct conv_geom *g, const float *x, uint32_t ox, float *to)
 {
-    const int64_t s = g->stride_w, width = (int64_t)b->width;
+    const int64_t s = g->stride_w, width = (int64_t)b->width, at = ox * s - g->pad_left;
+    /* Columns of which all s elements lie inside; the first and the last may be whole or not. */
+    const int64_t whole = at < 0 ? steps_of(-at, s) : 0, left = g->w - at;
+    const int64_t stop = left < 0 ? 0 : left / s < width ? left / s : width;
+    const bool turns = s > 2 && whole < stop;
+    if (turns)
+        pith_turn(
+            &(struct turned){s, (size_t)width, (size_t)(stop - whole), (size_t)s, sizeof *x, 1},
+            x + at + whole * s, to + whole);
     for (int64_t i = 0; i < s; i++, to += width) {
-        const int64_t first = ox * s + i - g->pad_left, left = g->w - first;
-        int64_t begin = first < 0 ? steps_of(-first, s) : 0, end = left > 0 ? steps_of(left, s) : 0;
+        const int64_t first = at + i;
+        int64_t begin = first < 0 ? steps_of(-first, s) : 0, end = left - i;
+        end = end > 0 ? steps_of(end, s) : 0;
         end = end < width ? end : width;
         begin = begin < end ? begin : end;
         const size_t n = (size_t)(end - begin);
@@ -114,7 +124,10 @@ static float *row_fill(const struct dense_kernels *d, const struct band *b,
             d->even_f32(to + begin, x + first + 2 * begin, n);
         else
             for (int64_t j = begin; j < end; j++)
-                to[j] = x[first + j * s];
+                if (turns && j == whole)
+                    j = stop - 1;
+                else
+                    to[j] = x[first + j * s];
     }
     return to;
 }

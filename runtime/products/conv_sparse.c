@@ -12,7 +12,6 @@
 #include "pith_runtime.h"
 
 #define PANEL_FLOATS (1u << 17) /* half of a second-level cache */
-#define COPY_CHANNELS 8u        /* copying the columns takes as long as so many output channels */
 
 /* The panel is as wide as the image has pixels, up to 48, and narrower where a tile of all K rows
  * would not stay in cache. It depends on the shape alone, so planning, packing and running agree on
@@ -49,7 +48,7 @@ static uint64_t sparse_cost(const struct op_args *args, const struct op_env *env
     struct quad_matrix m = matrix_of(v);
     uint64_t ns = pith_quads_cost(args->weight, &m, k, m.width, 1, false);
     uint64_t channel_ns = pith_tiles_cost(k, 1, m.cols, m.width);
-    return v->g.ow * (ns / (channel_ns ? channel_ns : 1) + COPY_CHANNELS);
+    return v->g.ow * (ns / (channel_ns ? channel_ns : 1) + conv_copy_channels(&v->g));
 }
 
 /* Tiles do not go across images: the pixels of a tile are one range of one plane. */

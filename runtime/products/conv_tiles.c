@@ -10,7 +10,6 @@
 #include "decode/weight_f32.h"
 
 #define K_BLOCK 768u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
-#define COPY_CHANNELS 8u       /* copying the columns takes as long as so many output channels */
 #define EXTRA_COLUMN_MIN_K 64u /* below, finishing the extra column costs more than it saves */
 
 /* A part that takes less has more work with its copy of what is under a tile than it saves. */
@@ -173,7 +172,7 @@ static uint64_t tiles_cost(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
     (void)env;
-    return (uint64_t)v->g.ow * (v->g.o + (v->in_place ? 0 : COPY_CHANNELS));
+    return (uint64_t)v->g.ow * (v->g.o + (v->in_place ? 0 : conv_copy_channels(&v->g)));
 }
 
 static enum pith_status tiles_workspace(const struct op_args *args, const struct op_env *env,

@@ -68,11 +68,25 @@ static __attribute__((noinline)) void power_block(const float *a, const float *b
 
 BINARY_ROW(power, float, power_block(a, b, v))
 
-/* Loops of known length are vector code and nothing else. What is left of a row is copied out and
- * back. */
+/* Loops of known length are vector code and nothing else. */
 #define BLOCK 64u
+typedef void block_fn(int32_t kind, float a, float b, const float *x, float *y);
 
-static void act_block(enum act_kind act, float a, float b, const float *x, float *y)
+/* What is left of a row runs as one block more, on a copy. */
+static void in_blocks(block_fn *f, int32_t kind, float a, float b, const float *x, float *y,
+                      size_t n)
+{
+    for (; n >= BLOCK; n -= BLOCK, x += BLOCK, y += BLOCK)
+        f(kind, a, b, x, y);
+    if (n > 0) {
+        float last[BLOCK] = {0};
+        memcpy(last, x, n * sizeof *last);
+        f(kind, a, b, last, last);
+        memcpy(y, last, n * sizeof *last);
+    }
+}
+
+static void act_block(int32_t act, float a, float b, const float *x, float *y)
 {
     float out[BLOCK];
     if (act == ACT_LEAKY)
@@ -87,16 +101,9 @@ static void act_block(enum act_kind act, float a, float b, const float *x, float
     memcpy(y, out, sizeof out);
 }
 
-static void act_row(enum act_kind act, float a, float b, const float *x, float *y, size_t rest)
+static void act_row(enum act_kind act, float a, float b, const float *x, float *y, size_t n)
 {
-    for (; rest >= BLOCK; rest -= BLOCK, x += BLOCK, y += BLOCK)
-        act_block(act, a, b, x, y);
-    if (rest > 0) {
-        float last[BLOCK] = {0};
-        memcpy(last, x, rest * sizeof *last);
-        act_block(act, a, b, last, last);
-        memcpy(y, last, rest * sizeof *last);
-    }
+    in_blocks(act_block, (int32_t)act, a, b, x, y, n);
 }
 
 /* sin and cos of BLOCK numbers. */
@@ -125,16 +132,9 @@ static void unary_block(int32_t kind, float alpha, float gamma, const float *x, 
         unary_rows(kind, alpha, gamma, x, y, BLOCK);
 }
 
-static void unary_row(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t rest)
+static void unary_row(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n)
 {
-    for (; rest >= BLOCK; rest -= BLOCK, x += BLOCK, y += BLOCK)
-        unary_block(kind, alpha, gamma, x, y);
-    if (rest > 0) {
-        float last[BLOCK] = {0};
-        memcpy(last, x, rest * sizeof *last);
-        unary_block(kind, alpha, gamma, last, last);
-        memcpy(y, last, rest * sizeof *last);
-    }
+    in_blocks(unary_block, kind, alpha, gamma, x, y, n);
 }
 
 const struct elementwise_rows ROW(pith_elementwise_f32) = {

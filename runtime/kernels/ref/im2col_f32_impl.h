@@ -4,9 +4,13 @@
  * For one tap, where each lane of the panel comes from is the same for all channels but for the
  * plane's address. With stride 1, the lanes of one output row lie side by side in the input, with
  * stride 2 one apart: a vector is put together from one masked load (two) per output row that it
- * covers, a "run". Other strides gather. Padding is a lane in no mask. */
+ * covers, a "run". Other strides gather; or, where a job has several taps of a channel, the pixels
+ * of a run are turned with the taps, channel by channel: each line of the input is read once for
+ * all of them. Padding is a lane in no mask. */
 #include "kernels/kernel_dense.h"
+#include "kernels/ref/transpose_quads.h"
 
+#define TURNED_TAPS 4
 #define MAX_VECTORS (DENSE_MAX_NR / LANES)
 
 /* A run under one tap: p[offset + LANE * stride] for the lanes in the mask. Stride 2 reads the
@@ -142,7 +146,62 @@ static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l,
     }
 }
 
-/* Strides above 2 are rare (the first layer of some networks). */
+/* Where the block of four behind that at i begins: the last one ends at n. */
+static inline int32_t next_four(int32_t i, int32_t n)
+{
+    return i + 8 <= n || i + 4 == n ? i + 4 : n - 4;
+}
+
+/* One run under n taps of a row of the kernel, from tap dx on: to[tap * step + lane]. x: the row of
+ * the input; NULL: outside. */
+static void turn_run(const struct conv_geom *g, const struct run *r, const float *x, int32_t dx,
+                     int32_t n, float *to, size_t step)
+{
+    const int32_t stride = (int32_t)g->stride_w, w = (int32_t)g->w, dil = (int32_t)g->dil_w;
+    const int32_t lanes = r->to - r->from, first = r->ix + dx;
+    const bool inside = x && first >= 0 && first + (lanes - 1) * stride + (n - 1) * dil < w;
+    if (inside && dil == 1 && n >= TURNED_TAPS && lanes >= 4) {
+        for (int32_t k = 0; k < n; k = next_four(k, n))
+            for (int32_t i = 0; i < lanes; i = next_four(i, lanes))
+                transpose_quad(x + first + i * stride + k, stride, to + (size_t)k * step + i,
+                               (int64_t)step);
+        return;
+    }
+    for (int32_t k = 0, ix = first; k < n; k++, to += step, ix = first + k * dil)
+        if (inside)
+            for (int32_t i = 0; i < lanes; i++, ix += stride)
+                to[i] = x[ix];
+        else
+            for (int32_t i = 0; i < lanes; i++, ix += stride)
+                to[i] = x && ix >= 0 && ix < w ? x[ix] : 0.0f;
+}
+
+static void turn_taps(const struct im2col_f32_job *job, const struct lanes *l)
+{
+    const struct conv_geom *g = job->g;
+    for (uint32_t c = 0; c < g->c; c++) {
+        const float *plane = job->x + (size_t)c * g->h * g->w;
+        uint32_t tap = job->k0 > c ? (job->k0 - c + g->c - 1) / g->c : 0, n;
+        const uint32_t end = job->k1 > c ? (job->k1 - c + g->c - 1) / g->c : 0;
+        for (; tap < end; tap += n) {
+            const uint32_t kx = tap % g->kw;
+            const int32_t dy = (int32_t)(tap / g->kw * g->dil_h);
+            float *to = job->b + ((size_t)tap * g->c + c - job->k0) * job->ldb;
+            n = g->kw - kx < end - tap ? g->kw - kx : end - tap;
+            for (uint32_t v = 0; v < l->nv; v++)
+                for (uint32_t i = l->first_run[v]; i < l->first_run[v + 1]; i++) {
+                    const struct run *r = &l->run[i];
+                    const int32_t iy = r->iy + dy;
+                    const bool inside = iy >= 0 && iy < (int32_t)g->h;
+                    turn_run(g, r, inside ? plane + (size_t)iy * g->w : NULL,
+                             (int32_t)(kx * g->dil_w), (int32_t)n, to + v * LANES + r->from,
+                             (size_t)g->c * job->ldb);
+                }
+        }
+    }
+}
+
+/* Strides above 2, few taps of a channel. */
 static void gather_lanes(const struct im2col_f32_job *job, const struct lanes *l,
                          const struct tap *tap)
 {
@@ -173,6 +232,10 @@ void ISA(pith_im2col_f32)(const struct im2col_f32_job *job)
     const struct conv_geom *g = job->g;
     struct lanes l;
     lanes_set(&l, job);
+    if (g->stride_w > 2 && (job->k1 - job->k0) / g->c >= TURNED_TAPS) {
+        turn_taps(job, &l);
+        return;
+    }
     float *b = job->b;
     for (uint32_t k = job->k0; k < job->k1;) {
         uint32_t at = k / g->c, c = k % g->c;

@@ -21,16 +21,20 @@ static inline __attribute__((always_inline)) void
 transpose_quad(const float *from, int64_t from_row, float *to, int64_t to_row)
 {
     quad r[4], t[4];
+#pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         memcpy(&r[i], from + i * from_row, sizeof r[i]);
+#pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
         t[i] = TAKE(r[i], r[i + 2], 0, 4, 1, 5);
         t[i + 2] = TAKE(r[i], r[i + 2], 2, 6, 3, 7);
     }
+#pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
         r[2 * i] = TAKE(t[2 * i], t[2 * i + 1], 0, 4, 1, 5);
         r[2 * i + 1] = TAKE(t[2 * i], t[2 * i + 1], 2, 6, 3, 7);
     }
+#pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         memcpy(to + i * to_row, &r[i], sizeof r[i]);
 }
