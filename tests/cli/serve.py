@@ -273,7 +273,12 @@ def test_limits():
                     slow.remove(s)
                     s.close()
         check(not slow, 'slow connections stay')
-        check(infer(address, picture([0] * 784))[0] == 200, 'after slow connections')
+        # The daemon closes a connection before it counts one fewer: until then it refuses the next.
+        status, start = 0, time.monotonic()
+        while status == 0 and time.monotonic() - start < 60:
+            with contextlib.suppress(ConnectionError):
+                status, _, _ = infer(address, picture([0] * 784))
+        check(status == 200, 'after slow connections')
 
 
 def test_token():
