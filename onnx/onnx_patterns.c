@@ -582,6 +582,32 @@ static void skip_expand(struct matcher *m, uint32_t n)
             node->in[i] = from;
 }
 
+/* ---- GlobalAveragePool ------------------------------------------------------------------- */
+
+static bool is_mean_of_planes(const struct matcher *m, const struct onnx_node *node)
+{
+    uint32_t set = 0,
+             rank = node->info->op == PITH_OP_REDUCE_MEAN ? shape_of(m, node->in[0])->rank : 0;
+    for (uint32_t i = 0; rank >= 4 && i < attr_count(node->attr, ATTR_AXES); i++)
+        set |= 1u << node->attr[ATTR_AXES + 1 + i];
+    return rank >= 4 && set == (1u << rank) - 4u;
+}
+
+/* What exporters write for global pooling: the mean over height and width. Integers know the pool
+ * alone. Of three axes it may be a statistic of tokens, which stays a mean. */
+static void match_global_pool(struct matcher *m, uint32_t n)
+{
+    struct onnx_node *node = &m->im->nodes[n];
+    if (!is_mean_of_planes(m, node))
+        return;
+    uint32_t x = node->in[0];
+    const bool keeps = node->attr[ATTR_REDUCE_KEEP] != 0;
+    if (!keeps)
+        x = pith_match_insert(m, n, PITH_OP_GLOBAL_AVERAGE_POOL, 1, &x, 0, NULL);
+    if (!m->status)
+        pith_match_replace(m, n, keeps ? PITH_OP_GLOBAL_AVERAGE_POOL : PITH_OP_FLATTEN, &x, 1);
+}
+
 /* ------------------------------------------------------------------------------------------ */
 
 static void match_node(struct matcher *m, uint32_t n)
@@ -630,6 +656,8 @@ enum pith_status pith_onnx_match_patterns(struct onnx_import *im)
     }
     for (uint32_t n = 0; n < m.n_nodes && !m.status; n++)
         match_node(&m, n);
+    for (uint32_t n = 0; n < m.n_nodes && !m.status; n++) /* what is no part of a normalization */
+        match_global_pool(&m, n);
     if (!m.status && im->n_nodes > m.n_nodes)
         place_inserted(&m);
     return m.status;

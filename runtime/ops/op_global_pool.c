@@ -8,7 +8,6 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
-#include "kernels/ref/sum_f32.h"
 #include "core/op_number.h"
 
 static enum pith_status shape_global_pool(const struct op_args *args)
@@ -26,6 +25,7 @@ static enum pith_status shape_global_pool(const struct op_args *args)
 
 struct global_pool_job {
     extreme_rows_f32_fn *extreme_rows;
+    sum_rows_f32_fn *sum_rows;
     const float *x; /* [planes, elems] */
     float *y;       /* [planes] */
     size_t elems;
@@ -36,8 +36,9 @@ struct global_pool_job {
 static void mean_range(void *arg, size_t begin, size_t end)
 {
     const struct global_pool_job *j = arg;
+    j->sum_rows(j->x + begin * j->elems, j->y + begin, end - begin, j->elems);
     for (size_t i = begin; i < end; i++)
-        j->y[i] = pith_sum_f32(j->x + i * j->elems, j->elems) / (float)j->elems;
+        j->y[i] /= (float)j->elems;
 }
 
 static void max_range(void *arg, size_t begin, size_t end)
@@ -49,7 +50,8 @@ static void max_range(void *arg, size_t begin, size_t end)
 static void run_global_pool(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->in[0]->shape;
-    struct global_pool_job job = {pith_row_kernels(env->kernels)->extreme_rows, args->in[0]->data,
+    const struct row_kernels *row = pith_row_kernels(env->kernels);
+    struct global_pool_job job = {row->extreme_rows, row->sum_rows, args->in[0]->data,
                                   args->out[0]->data, shape_product(s, 2, s->rank)};
     bool is_max = args->info->op == PITH_OP_GLOBAL_MAX_POOL;
     pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.elems, is_max ? max_range : mean_range,

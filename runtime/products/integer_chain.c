@@ -431,7 +431,8 @@ static void spread_range(void *arg, size_t begin, size_t end)
 {
     const struct chain_job *j = arg;
     const size_t width = j->width, pieces = (j->pixels + j->piece - 1) / j->piece;
-    const size_t copies = width < TILE ? TILE / width : 1;
+    const size_t most = width < TILE ? TILE / width : 1;
+    const size_t copies = most < j->piece ? most : j->piece;
     float tile[TILE];
     for (size_t item = begin; item < end; item++) {
         const size_t row = item / pieces, first = item % pieces * j->piece;
@@ -442,8 +443,10 @@ static void spread_range(void *arg, size_t begin, size_t end)
         for (size_t from = 0, n; from < width; from += n) {
             n = width - from < TILE ? width - from : TILE;
             real_columns(j, row, from, n, tile);
-            for (size_t i = 1; i < copies; i++)
-                memcpy(tile + i * width, tile, width * sizeof *tile);
+            for (size_t done = 1, more; done < copies; done += more) { /* each pass doubles them */
+                more = done < copies - done ? done : copies - done;
+                memcpy(tile + done * width, tile, more * width * sizeof *tile);
+            }
             for (size_t i = 0; i < pixels; i += copies)
                 j->rows->combine_reals(&j->combine, x + i * width + from, tile,
                                        y + i * width + from,
@@ -466,6 +469,7 @@ static void run_spread(struct chain_job *j, const struct op_env *env)
     j->width = shape_elems(&few->shape) / rows;
     j->pixels = j->n / rows / j->width;
     j->piece = PIECE / j->width + 1;
+    j->piece = j->piece < j->pixels ? j->piece : j->pixels;
     const size_t pieces = (j->pixels + j->piece - 1) / j->piece;
     pith_op_range(env, rows * pieces, j->piece * j->width, spread_range, j);
 }

@@ -388,6 +388,62 @@ static void test_expand(void **state)
     becomes("Expand m heads -> e; Add e one -> y", PITH_OP_ADD, 2, NULL, 0);
 }
 
+/* Means of planes are pools, but for those of three axes and those that a normalization subtracts.
+ */
+static void test_global_pool(void **state)
+{
+    static const struct {
+        const char *nodes, *pieces;
+        uint32_t n;
+        enum pith_op op[2];
+    } cases[] = {
+        {"x f32 [N,3,5,7] | ReduceMean{axes=2,3 keepdims=1} x -> y | y",
+         "x f32 [N,3,5,7] | ReduceSum{keepdims=1} x [2,3] -> s; Div s 35.0 -> y | y",
+         1,
+         {PITH_OP_GLOBAL_AVERAGE_POOL}},
+        {"x f32 [N,3,5,7] | ReduceMean{axes=-1,-2 keepdims=0} x -> y | y",
+         "x f32 [N,3,5,7] | ReduceSum{keepdims=0} x [2,3] -> s; Div s 35.0 -> y | y",
+         2,
+         {PITH_OP_GLOBAL_AVERAGE_POOL, PITH_OP_FLATTEN}},
+        {"x f32 [N,3,2,5,7] | ReduceMean{axes=2,3,4 keepdims=1} x -> y | y",
+         "x f32 [N,3,2,5,7] | ReduceSum{keepdims=1} x [2,3,4] -> s; Div s 70.0 -> y | y",
+         1,
+         {PITH_OP_GLOBAL_AVERAGE_POOL}},
+        {"x f32 [N,3,5,7] | ReduceMean{axes=1,2 keepdims=1} x -> y | y",
+         "x f32 [N,3,5,7] | ReduceSum{keepdims=1} x [1,2] -> s; Div s 15.0 -> y | y",
+         1,
+         {PITH_OP_REDUCE_MEAN}},
+        {"x f32 [N,3,7] | ReduceMean{axes=2, keepdims=1} x -> y | y",
+         "x f32 [N,3,7] | ReduceSum{keepdims=1} x [2] -> s; Div s 7.0 -> y | y",
+         1,
+         {PITH_OP_REDUCE_MEAN}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].nodes;
+        struct bound_sizes two = bind_sizes("N=2");
+        struct pith_model *m = read_network(network_file(text, NULL, false), text);
+        if (m->n_nodes != cases[i].n)
+            fail_msg("%s: %u nodes", text, m->n_nodes);
+        for (uint32_t k = 0; k < m->n_nodes; k++)
+            assert_int_equal(m->nodes[k].op, cases[i].op[k]);
+        struct pith_model *n =
+            read_network(network_file(cases[i].pieces, NULL, false), cases[i].pieces);
+        struct running whole = run_network(m, &two, text), pieces = run_network(n, &two, text);
+        outputs_agree(&whole, 0, &pieces, 0, 1e-6f, text);
+        stop_running(&whole);
+        stop_running(&pieces);
+    }
+    const char *norm =
+        "x f32 [N,3,5,7] | ReduceMean{axes=2,3 keepdims=1} x -> a; Sub x a -> b; Mul b b -> c;"
+        "ReduceMean{axes=2,3 keepdims=1} c -> d; Add d 0.001 -> e; Sqrt e -> f;"
+        "Div b f -> g; Mul g ~5x7 -> y | y";
+    struct pith_model *m = read_network(network_file(norm, NULL, false), norm);
+    assert_int_equal(m->nodes[m->n_nodes - 1].op, PITH_OP_LAYER_NORM);
+    assert_int_equal(m->n_nodes, 1);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_attention_pieces),
         cmocka_unit_test(test_quantized),
         cmocka_unit_test(test_expand),
+        cmocka_unit_test(test_global_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
