@@ -79,6 +79,9 @@ incs = $(if $(filter runtime host,$(1)),-Iruntime,$(INCLUDES))
 MAXIMUM := double f(const float *x, int n) { double m = 0; for (int i = 0; i < n; i++) m = __builtin_fmax(m, x[i]); return m; }
 VECTORIZED := $(shell echo '$(MAXIMUM)' | $(CC) -O2 -ftree-vectorize -x c - -c -o /dev/null 2>/dev/null && echo -ftree-vectorize)
 
+# Of flags, those that the compiler knows.
+known = $(shell for f in $(1); do $(CC) -Werror $$f -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$f; done)
+
 include $(foreach m,$(filter-out host,$(MODULES)) mpi,$(m)/module.mk)
 $(foreach m,$(MODULES),$(eval SRC_$(m) := $(call sources,$(m))))
 $(foreach m,$(MODULES),$(eval CLOSURE_$(m) := $(sort $(foreach u,$(filter-out $(m),$(call direct,$(m))),$(u) $(CLOSURE_$(u))))))
@@ -87,9 +90,8 @@ include tests/module.mk bench/module.mk samples/module.mk
 # ---- flags -------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Werror=implicit-function-declaration -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 STD := -std=c11 -ffp-contract=off -fno-math-errno -fvisibility=hidden
-# What a release has besides: tests/build/hardening.sh asks for each. Of the compiler's those that it knows;
-# checked library calls want an optimizer, and no second opinion from a sanitizer.
-known = $(shell for f in $(1); do $(CC) -Werror $$f -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$f; done)
+# What a release has besides: tests/build/hardening.sh asks for each. Checked library calls want an optimizer, and no
+# second opinion from a sanitizer.
 HARDENED := $(call known,-fstack-protector-strong -fcf-protection -fPIC)
 FORTIFIED := $(if $(filter -O0,$(CFLAGS)),,$(if $(filter -O%,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 FLAGS_release := $(HARDENED)
@@ -130,6 +132,7 @@ posix = $(if $(filter runtime,$(1)),,-D_GNU_SOURCE= $(if $(filter release,$(VARI
 # $(call room_rules,room,module)
 define room_rules
 $$(patsubst %.c,$$(O)/%.o,$$(wildcard $(1)/*.c)): MODULE_CFLAGS = $$(call posix,$(2)) $$(call incs,$(2)) $$(CFLAGS_$(2))
+$$(patsubst %.c,$$(O)/%.o,$$(wildcard $(1)/*.c)): $(firstword $(subst /, ,$(1)))/module.mk
 endef
 define module_rules
 $$(O)/lib/$(1).a: $$(call objs,$(1))
