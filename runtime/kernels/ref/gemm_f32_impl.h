@@ -84,30 +84,32 @@ static inline vec load_edge(const float *p, vmask last, bool whole)
 }
 
 /* What tiles of fewer rows than MR begin with and end in, apart from their instances, which are
- * many and of which a layer has one a strip at most: sums go through memory. */
+ * many and of which a layer has one a strip at most: sums go through memory. Such a tile may have
+ * fewer than NV vectors, nv; those past them are neither read nor written. */
 static __attribute__((noinline)) void start_few(const struct gemm_f32_job *job,
-                                                const struct tile *t, vmask last, vec sum[MR][NV])
+                                                const struct tile *t, uint32_t nv, vmask last,
+                                                vec sum[MR][NV])
 {
     for (uint32_t i = 0; i < t->rows; i++)
         for (uint32_t j = 0; j < NV; j++) {
-            const float *from = t->from ? t->from + i * job->ldc + j * LANES : NULL;
-            sum[i][j] =
-                t->bias_col ? load_edge(t->bias_col + j * LANES, last, j + 1 < NV) : vec_zero();
+            const float *from = t->from && j < nv ? t->from + i * job->ldc + j * LANES : NULL;
+            sum[i][j] = t->bias_col && j < nv ? load_edge(t->bias_col + j * LANES, last, j + 1 < nv)
+                                              : vec_zero();
             if (from)
-                sum[i][j] = vec_add(load_edge(from, last, j + 1 < NV), sum[i][j]);
+                sum[i][j] = vec_add(load_edge(from, last, j + 1 < nv), sum[i][j]);
         }
 }
 
 static __attribute__((noinline)) void finish_few(const struct gemm_f32_job *job,
                                                  const struct tile *t, const struct clamp *clamp,
-                                                 vmask last, vec sum[MR][NV])
+                                                 uint32_t nv, vmask last, vec sum[MR][NV])
 {
     for (uint32_t i = 0; i < t->rows; i++) {
         vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
-        for (uint32_t j = 0; j < NV; j++) {
+        for (uint32_t j = 0; j < nv; j++) {
             float *c = t->c + i * job->ldc + j * LANES;
             vec v = clamp_apply(clamp, vec_add(sum[i][j], bias));
-            if (j + 1 < NV)
+            if (j + 1 < nv)
                 vec_store(c, v);
             else
                 vec_store_some(c, last, v);
@@ -125,8 +127,15 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
     vec acc[MR][NV]; /* [rows] */
     vec few[MR][NV];
     rvec column = rvec_set1(0.0f);
+    const uint32_t used = (job->n + LANES - 1) / LANES; /* vectors of a tile of few rows */
+#if WEIGHTS_STRIDED
+    vmask lanes[NV];
+#pragma GCC unroll 4
+    for (int j = 0; j < NV; j++)
+        lanes[j] = vmask_range(0, (int)job->n - j * LANES);
+#endif
     if (rows < MR)
-        start_few(job, t, last, few);
+        start_few(job, t, used, last, few);
 #pragma GCC unroll 4
     for (int j = 0; j < nv && rows < MR; j++) {
 #pragma GCC unroll 16
@@ -184,7 +193,12 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
             __builtin_prefetch(next + line, 0, 2);
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
-            bv[j] = load_edge(b + j * LANES, last, j < nv - 1 || edge != EDGE_MASKED);
+#if WEIGHTS_STRIDED
+            if (rows < MR && edge == EDGE_MASKED)
+                bv[j] = vec_load_some(b + j * LANES, lanes[j]);
+            else
+#endif
+                bv[j] = load_edge(b + j * LANES, last, j < nv - 1 || edge != EDGE_MASKED);
             IN_REGISTER(bv[j]);
         }
         if (extra)
@@ -204,7 +218,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
                 few[i][j] = acc[i][j];
-        finish_few(job, t, clamp, last, few);
+        finish_few(job, t, clamp, used, last, few);
         return;
     }
     /* Copies: c might be what a pointer points to, for all that the compiler knows. */
@@ -390,17 +404,15 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
     const uint32_t nv = job->n / LANES + (job->n % LANES != 0);
     const vmask last = vmask_range(0, nv > NV ? LANES : (int)(job->n - (nv - 1) * LANES));
     for (uint32_t i = 0, rows; i < job->m; i += rows) {
-        struct tile t = tile_of(job, i);
-        /* Instances of fewer vectors have MR rows, which only packed panels always have: rows of a
-         * last one that is not are taken one by one, each as if it were all of them. */
-        if (nv < NV && t.rows < MR && job->a_row)
-            t.rows = 1, t.row = 0;
+        const struct tile t = tile_of(job, i);
+        /* Instances of fewer vectors have MR rows, which only packed panels always have. */
+        const bool few = t.rows < MR && (nv == NV || (nv < NV && job->a_row));
         rows = t.rows;
         if (EXTRA_COLUMN && nv > NV)
             tile_run(job, &t, clamp, last, NV, EDGE_EXTRA, MR);
         else if (!EXTRA_COLUMN && job->n == NV * LANES && t.rows < MR)
             few_rows_run(job, &t, clamp, last, EDGE_WHOLE);
-        else if (nv == NV && t.rows < MR)
+        else if (few)
             few_rows_run(job, &t, clamp, last, EDGE_MASKED);
         else if (!EXTRA_COLUMN && job->n == NV * LANES)
             tile_run(job, &t, clamp, last, NV, EDGE_WHOLE, MR);
