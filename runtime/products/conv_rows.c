@@ -14,10 +14,22 @@
 /* Parting pixels by the stride takes as long for each as so many output channels of one tap. */
 #define PART_CHANNELS 16u
 
+/* Taps lie in every so many-th phase of the stride: the largest common divisor of stride and
+ * dilation; the others are not copied. */
+static uint32_t phase_step(const struct conv_geom *g)
+{
+    uint32_t a = g->stride_w, b = g->kw > 1 ? g->dil_w : g->stride_w;
+    while (b != 0) {
+        const uint32_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
 /* Pixels of one row whose copy fits; a row that is the whole image may have several bands. */
 static uint32_t columns_of(const struct conv_geom *g, uint64_t in_rows)
 {
-    const uint64_t fit = BAND_FLOATS / g->c / g->stride_w / in_rows;
+    const uint64_t fit = BAND_FLOATS / g->c / (g->stride_w / phase_step(g)) / in_rows;
     const uint64_t reach = (uint64_t)(g->kw - 1) * g->dil_w / g->stride_w;
     if (g->oh > 1 || fit >= g->ow + reach || fit < reach + ROW_PIXELS)
         return g->ow;
@@ -35,7 +47,8 @@ static struct band band_of(const struct conv *v)
         return b;
     b.columns = columns_of(g, reach);
     b.width = b.columns + (size_t)(g->kw - 1) * g->dil_w / g->stride_w;
-    uint64_t per_row = (uint64_t)g->stride_w * b.width; /* both are small: the planes are */
+    const uint32_t phases = g->stride_w / phase_step(g);
+    uint64_t per_row = (uint64_t)phases * b.width; /* both are small: the planes are */
     if (per_row > BAND_FLOATS)
         return b;
     per_row *= g->c;
@@ -47,7 +60,7 @@ static struct band band_of(const struct conv *v)
     share = share > least ? share : least < g->oh ? least : g->oh;
     b.rows = (uint32_t)(fit < share ? fit : share);
     b.in_rows = (uint32_t)((uint64_t)(b.rows - 1) * g->stride_h + reach);
-    b.plane = b.in_rows * b.width * g->stride_w;
+    b.plane = b.in_rows * b.width * phases;
     b.floats = (g->c * b.plane + 2 * (size_t)DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN *
                DENSE_PANEL_ALIGN;
     return b;
@@ -101,15 +114,16 @@ static float *row_fill(const struct dense_kernels *d, const struct band *b,
                        const struct conv_geom *g, const float *x, uint32_t ox, float *to)
 {
     const int64_t s = g->stride_w, width = (int64_t)b->width, at = ox * s - g->pad_left;
+    const int64_t step = phase_step(g);
     /* Columns of which all s elements lie inside; the first and the last may be whole or not. */
     const int64_t whole = at < 0 ? steps_of(-at, s) : 0, left = g->w - at;
     const int64_t stop = left < 0 ? 0 : left / s < width ? left / s : width;
-    const bool turns = s > 2 && whole < stop;
+    const bool turns = s > 2 && step == 1 && whole < stop;
     if (turns)
         pith_turn(
             &(struct turned){s, (size_t)width, (size_t)(stop - whole), (size_t)s, sizeof *x, 1},
             x + at + whole * s, to + whole);
-    for (int64_t i = 0; i < s; i++, to += width) {
+    for (int64_t i = 0; i < s; i += step, to += width) {
         const int64_t first = at + i;
         int64_t begin = first < 0 ? steps_of(-first, s) : 0, end = left - i;
         end = end > 0 ? steps_of(end, s) : 0;
@@ -138,7 +152,7 @@ static void band_fill(const struct conv_run *r, const struct band *b, const floa
                       uint32_t ox, float *band)
 {
     const struct conv_geom *g = &r->v->g;
-    size_t row = b->width * g->stride_w;
+    const size_t row = b->width * (g->stride_w / phase_step(g));
     float *to = band;
     for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
         for (int64_t y = iy; y < iy + b->in_rows; y++) {
@@ -161,11 +175,12 @@ static void rows_body(void *arg, uint32_t i, uint32_t lane)
     const float *bias = r->bias;
     float *band = r->panels + lane * b->floats;
     uint32_t bands = (g->oh + b->rows - 1) / b->rows, across = (g->ow - 1) / b->columns + 1;
-    size_t tap[ROWS_MAX_TAPS], row = b->width * g->stride_w;
+    const uint32_t step = phase_step(g);
+    size_t tap[ROWS_MAX_TAPS], row = b->width * (g->stride_w / step);
     for (uint32_t t = 0; t < g->kh * g->kw; t++) {
         size_t x = (size_t)(t % g->kw) * g->dil_w;
-        tap[t] =
-            (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w * b->width + x / g->stride_w;
+        tap[t] = (size_t)(t / g->kw) * g->dil_h * row + x % g->stride_w / step * b->width +
+                 x / g->stride_w;
     }
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
         size_t group = (size_t)(u / across / bands), own = group % v->groups;
