@@ -159,21 +159,29 @@ static void turn_run(const struct conv_geom *g, const struct run *r, const float
 {
     const int32_t stride = (int32_t)g->stride_w, w = (int32_t)g->w, dil = (int32_t)g->dil_w;
     const int32_t lanes = r->to - r->from, first = r->ix + dx;
-    const bool inside = x && first >= 0 && first + (lanes - 1) * stride + (n - 1) * dil < w;
-    if (inside && dil == 1 && n >= TURNED_TAPS && lanes >= 4) {
+    /* Lanes [a, b) lie inside under all taps. */
+    const int32_t room = x ? w - first - (n - 1) * dil : 0;
+    int32_t a = first < 0 ? (stride - 1 - first) / stride : 0;
+    int32_t b = room > 0 ? (room - 1) / stride + 1 : 0;
+    a = a < lanes ? a : lanes;
+    b = b < a ? a : b < lanes ? b : lanes;
+    for (int32_t k = 0; k < n && (a > 0 || b < lanes); k++)
+        for (int32_t i = a > 0 ? 0 : b; i < lanes; i = i + 1 == a ? b : i + 1) {
+            const int32_t ix = first + k * dil + i * stride;
+            to[(size_t)k * step + i] = x && ix >= 0 && ix < w ? x[ix] : 0.0f;
+        }
+    if (dil == 1 && n >= TURNED_TAPS && b - a >= 4) {
+        const int64_t apart = (int64_t)step;
         for (int32_t k = 0; k < n; k = next_four(k, n))
-            for (int32_t i = 0; i < lanes; i = next_four(i, lanes))
-                transpose_quad(x + first + i * stride + k, stride, to + (size_t)k * step + i,
-                               (int64_t)step);
+            for (int32_t i = a; i < b; i = a + next_four(i - a, b - a))
+                transpose_quad(x + first + i * stride + k, stride, to + k * apart + i, apart);
         return;
     }
-    for (int32_t k = 0, ix = first; k < n; k++, to += step, ix = first + k * dil)
-        if (inside)
-            for (int32_t i = 0; i < lanes; i++, ix += stride)
-                to[i] = x[ix];
-        else
-            for (int32_t i = 0; i < lanes; i++, ix += stride)
-                to[i] = x && ix >= 0 && ix < w ? x[ix] : 0.0f;
+    for (int32_t k = 0; k < n && a < b; k++, to += step) {
+        const float *from = x + first + k * dil + a * stride;
+        for (int32_t i = a; i < b; i++, from += stride)
+            to[i] = *from;
+    }
 }
 
 static void turn_taps(const struct im2col_f32_job *job, const struct lanes *l)
