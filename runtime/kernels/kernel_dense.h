@@ -75,6 +75,18 @@ struct conv_geom {
     uint32_t pad_top, pad_left;
 };
 
+/* Taps lie in every so many-th phase of the stride alone: the largest common divisor of stride and
+ * dilation. */
+static inline uint32_t conv_phase_step(uint32_t stride, uint32_t taps, uint32_t dilation)
+{
+    uint32_t rest = taps > 1 ? dilation : 0, step = stride;
+    while (rest != 0) {
+        const uint32_t next = step % rest;
+        step = rest, rest = next;
+    }
+    return step;
+}
+
 /* b[k - k0][j] for k0 <= k < k1, j < n: the input under tap k of output pixel p0 + j, 0 outside the
  * image. k = (ky * KW + kx) * C + channel. Columns n .. ldb-1 are unspecified afterwards. */
 struct im2col_f32_job {

@@ -14,22 +14,11 @@
 /* Parting pixels by the stride takes as long for each as so many output channels of one tap. */
 #define PART_CHANNELS 16u
 
-/* Taps lie in every so many-th phase of the stride: the largest common divisor of stride and
- * dilation; the others are not copied. */
-static uint32_t phase_step(const struct conv_geom *g)
-{
-    uint32_t a = g->stride_w, b = g->kw > 1 ? g->dil_w : g->stride_w;
-    while (b != 0) {
-        const uint32_t rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
-}
-
 /* Pixels of one row whose copy fits; a row that is the whole image may have several bands. */
 static uint32_t columns_of(const struct conv_geom *g, uint64_t in_rows)
 {
-    const uint64_t fit = BAND_FLOATS / g->c / (g->stride_w / phase_step(g)) / in_rows;
+    const uint64_t fit = BAND_FLOATS / g->c /
+                         (g->stride_w / conv_phase_step(g->stride_w, g->kw, g->dil_w)) / in_rows;
     const uint64_t reach = (uint64_t)(g->kw - 1) * g->dil_w / g->stride_w;
     if (g->oh > 1 || fit >= g->ow + reach || fit < reach + ROW_PIXELS)
         return g->ow;
@@ -47,7 +36,7 @@ static struct band band_of(const struct conv *v)
         return b;
     b.columns = columns_of(g, reach);
     b.width = b.columns + (size_t)(g->kw - 1) * g->dil_w / g->stride_w;
-    const uint32_t phases = g->stride_w / phase_step(g);
+    const uint32_t phases = g->stride_w / conv_phase_step(g->stride_w, g->kw, g->dil_w);
     uint64_t per_row = (uint64_t)phases * b.width; /* both are small: the planes are */
     if (per_row > BAND_FLOATS)
         return b;
@@ -114,7 +103,7 @@ static float *row_fill(const struct dense_kernels *d, const struct band *b,
                        const struct conv_geom *g, const float *x, uint32_t ox, float *to)
 {
     const int64_t s = g->stride_w, width = (int64_t)b->width, at = ox * s - g->pad_left;
-    const int64_t step = phase_step(g);
+    const int64_t step = conv_phase_step(g->stride_w, g->kw, g->dil_w);
     /* Columns of which all s elements lie inside; the first and the last may be whole or not. */
     const int64_t whole = at < 0 ? steps_of(-at, s) : 0, left = g->w - at;
     const int64_t stop = left < 0 ? 0 : left / s < width ? left / s : width;
@@ -152,7 +141,7 @@ static void band_fill(const struct conv_run *r, const struct band *b, const floa
                       uint32_t ox, float *band)
 {
     const struct conv_geom *g = &r->v->g;
-    const size_t row = b->width * (g->stride_w / phase_step(g));
+    const size_t row = b->width * (g->stride_w / conv_phase_step(g->stride_w, g->kw, g->dil_w));
     float *to = band;
     for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
         for (int64_t y = iy; y < iy + b->in_rows; y++) {
@@ -175,7 +164,7 @@ static void rows_body(void *arg, uint32_t i, uint32_t lane)
     const float *bias = r->bias;
     float *band = r->panels + lane * b->floats;
     uint32_t bands = (g->oh + b->rows - 1) / b->rows, across = (g->ow - 1) / b->columns + 1;
-    const uint32_t step = phase_step(g);
+    const uint32_t step = conv_phase_step(g->stride_w, g->kw, g->dil_w);
     size_t tap[ROWS_MAX_TAPS], row = b->width * (g->stride_w / step);
     for (uint32_t t = 0; t < g->kh * g->kw; t++) {
         size_t x = (size_t)(t % g->kw) * g->dil_w;

@@ -15,10 +15,11 @@
 
 struct bands {
     const struct conv_geom *g;
-    uint32_t rows, columns; /* outputs of a band, at most */
-    size_t pitch;           /* floats from a row of a phase to the next */
-    size_t phase;           /* floats from a phase to the next: stride_h x stride_w of them */
-    uint32_t across;        /* vectors of a row; 0: all rows are one */
+    uint32_t rows, columns;  /* outputs of a band, at most */
+    size_t pitch;            /* floats from a row of a phase to the next */
+    size_t phase;            /* floats from a phase to the next: stride_h x stride_w of them */
+    uint32_t step_h, step_w; /* of the phases that taps read */
+    uint32_t across;         /* vectors of a row; 0: all rows are one */
     uint32_t offset[DEPTHWISE_MAX_TAPS]; /* of what lies under a tap */
 };
 
@@ -35,6 +36,8 @@ static void bands_set(struct bands *b, const struct conv_geom *g)
     const uint32_t room = DEPTHWISE_FLOATS / (g->stride_h * g->stride_w) - LANES;
     const uint32_t sums = DEPTHWISE_SUMS - SIDE_BY_SIDE * LANES;
     b->g = g;
+    b->step_h = conv_phase_step(g->stride_h, g->kh, g->dil_h);
+    b->step_w = conv_phase_step(g->stride_w, g->kw, g->dil_w);
     b->columns = smaller_of(g->ow, smaller_of(room / (1 + reach_h), sums) - reach_w);
     if (b->columns < g->ow)
         b->columns = b->columns / LANES * LANES;
@@ -77,27 +80,6 @@ static inline vec pixels(const struct input_row *r, const float *x, int m, int w
                                       : vec_load_some(x + at, vmask_range(-at, w - at));
 }
 
-/* Whether some tap of `taps`, which are `dilation` apart, lies in phase number `phase`. */
-static bool phase_is_read(uint32_t phase, uint32_t stride, uint32_t taps, uint32_t dilation)
-{
-    uint32_t k = 0;
-    while (k < taps && k * dilation % stride != phase)
-        k++;
-    return k < taps;
-}
-
-/* Every stride-th of w pixels from x[at] on, n of them; those outside are zeros. */
-static void copy_apart(const float *x, int at, int stride, int w, int n, float *to)
-{
-    int j = 0;
-    for (; j < n && at < 0; j++, at += stride)
-        to[j] = 0.0f;
-    for (; j < n && at < w; j++, at += stride)
-        to[j] = x[at];
-    for (; j < n; j++)
-        to[j] = 0.0f;
-}
-
 /* A row of input into its row of each phase. x NULL: above or below. What is written past the end
  * belongs to the next row or follows the last. */
 static void row_copy(const struct bands *b, const struct input_row *r, const float *x, float *to)
@@ -118,9 +100,9 @@ static void row_copy(const struct bands *b, const struct input_row *r, const flo
             vec_store(to + b->phase + m * LANES, vec_odd(low, high));
         }
     } else {
-        for (int i = 0; i < stride; i++, to += b->phase)
-            if (phase_is_read((uint32_t)i, b->g->stride_w, b->g->kw, b->g->dil_w))
-                copy_apart(x, r->first + i, stride, w, (int)b->pitch, to);
+        for (int i = 0; i < stride; i += (int)b->step_w, to += b->step_w * b->phase)
+            for (int j = 0, at = r->first + i; j < (int)b->pitch; j++, at += stride)
+                to[j] = at >= 0 && at < w ? x[at] : 0.0f;
     }
 }
 
@@ -130,11 +112,12 @@ static void band_copy(const struct bands *b, const struct input_row *row, const 
 {
     const struct conv_geom *g = b->g;
     const uint32_t n = rows + (g->kh - 1) * g->dil_h / g->stride_h;
-    for (uint32_t phase = 0; phase < g->stride_h; phase++, to += b->phase * g->stride_w)
-        for (uint32_t r = 0; r < n && phase_is_read(phase, g->stride_h, g->kh, g->dil_h); r++) {
+    for (uint32_t phase = 0; phase < g->stride_h; phase += b->step_h)
+        for (uint32_t r = 0; r < n; r++) {
             /* rows above the image wrap round to large numbers */
             const uint32_t iy = (oy + r) * g->stride_h + phase - g->pad_top;
-            row_copy(b, row, iy < g->h ? x + (size_t)iy * g->w : NULL, to + r * b->pitch);
+            row_copy(b, row, iy < g->h ? x + (size_t)iy * g->w : NULL,
+                     to + phase * b->phase * g->stride_w + r * b->pitch);
         }
 }
 

@@ -168,7 +168,7 @@ static void turn_run(const struct conv_geom *g, const struct run *r, const float
     for (int32_t k = 0; k < n && (a > 0 || b < lanes); k++)
         for (int32_t i = a > 0 ? 0 : b; i < lanes; i = i + 1 == a ? b : i + 1) {
             const int32_t ix = first + k * dil + i * stride;
-            to[(size_t)k * step + i] = x && ix >= 0 && ix < w ? x[ix] : 0.0f;
+            to[(int64_t)k * (int64_t)step + i] = x && ix >= 0 && ix < w ? x[ix] : 0.0f;
         }
     if (dil == 1 && n >= TURNED_TAPS && b - a >= 4) {
         const int64_t apart = (int64_t)step;
