@@ -65,9 +65,15 @@ static struct axis_phase axis_phase(const struct op_args *args, uint32_t axis, u
     return p;
 }
 
+/* Without last ones along which nothing is: planes may be one column wide. */
 static uint32_t axes_of(const struct op_args *args)
 {
-    return args->in[0]->shape.rank - 2;
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    const struct shape *y = &args->out[0]->shape;
+    uint32_t axes = x->rank - 2, last = axes + 1;
+    for (; axes > 1 && x->dim[last] == 1 && w->dim[last] == 1 && y->dim[last] == 1; last--)
+        axes--;
+    return axes;
 }
 
 static uint32_t phases_of(const struct op_args *args)
@@ -104,11 +110,12 @@ static enum pith_status set_phase(const struct op_args *args, const struct op_en
     const struct shape *w = &args->in[1]->shape;
     *p = (struct phase){.x = *args->in[0]};
     p->x.shape.dim[0] = 1;
+    p->x.shape.rank = 2 + axes;
     p->w =
         (struct tview){.type = PITH_F32,
-                       .shape = {.rank = w->rank, .dim = {w->dim[1] * group, w->dim[0] / group}}};
-    p->y =
-        (struct tview){.type = PITH_F32, .shape = {.rank = w->rank, .dim = {1, w->dim[1] * group}}};
+                       .shape = {.rank = 2 + axes, .dim = {w->dim[1] * group, w->dim[0] / group}}};
+    p->y = (struct tview){.type = PITH_F32,
+                          .shape = {.rank = 2 + axes, .dim = {1, w->dim[1] * group}}};
     p->attr[ATTR_CONV_GROUP] = (int32_t)group;
     p->attr[ATTR_CONV_DILATIONS] = (int32_t)axes;
     p->attr[ATTR_CONV_PADS] = (int32_t)(2 * axes);
@@ -227,7 +234,7 @@ static void take_taps(const struct op_args *args, const struct phase *p, const f
 {
     const struct shape *from = &args->in[1]->shape;
     const size_t kernel = shape_product(from, 2, from->rank), o_all = from->dim[1];
-    const size_t taps = shape_product(&p->w.shape, 2, from->rank), c_all = p->w.shape.dim[1];
+    const size_t taps = shape_product(&p->w.shape, 2, p->w.shape.rank), c_all = p->w.shape.dim[1];
     for (size_t tap = 0; tap < taps; tap++) {
         size_t rest = tap, at = 0, step = 1;
         for (uint32_t i = axes_of(args); i-- > 0; step *= from->dim[2 + i]) {
