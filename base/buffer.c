@@ -57,13 +57,6 @@ void pith_out_bytes(struct byte_out *o, const void *p, size_t n)
         memcpy(room, p, n);
 }
 
-void pith_out_zeros(struct byte_out *o, size_t n)
-{
-    uint8_t *room = n > 0 ? pith_out_room(o, n) : NULL;
-    if (room)
-        memset(room, 0, n);
-}
-
 void pith_out_u8(struct byte_out *o, uint32_t v)
 {
     uint8_t b = (uint8_t)v;

@@ -19,7 +19,6 @@ void pith_out_clear(struct byte_out *o);
 uint8_t *pith_out_room(struct byte_out *o, size_t n);
 /* p may be NULL when n is 0. */
 void pith_out_bytes(struct byte_out *o, const void *p, size_t n);
-void pith_out_zeros(struct byte_out *o, size_t n);
 void pith_out_u8(struct byte_out *o, uint32_t v);
 void pith_out_le32(struct byte_out *o, uint32_t v);
 void pith_out_le64(struct byte_out *o, uint64_t v);

@@ -7,7 +7,7 @@
 
 #define LOOK_VALUES (UINT64_C(1) << 22) /* of an input: some 0.1 s */
 
-void cli_warn_of_data(const struct pith_model *m, const struct pith_input_look *look)
+static void warn_of_data(const struct pith_model *m, const struct pith_input_look *look)
 {
     static bool said[PITH_LOOK_KINDS]; /* not again of the same file's held-out samples */
     char text[PITH_LOOK_TEXT_BYTES];
@@ -35,7 +35,7 @@ enum cli_exit cli_check_data(const struct pith_model *m, const struct pith_feed 
     if (pith_check_data(m, feed, LOOK_VALUES, true, look, &err))
         rc = cli_fail_to(&err);
     else
-        cli_warn_of_data(m, look);
+        warn_of_data(m, look);
     free(look);
     return rc;
 }

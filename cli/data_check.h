@@ -8,8 +8,6 @@
 
 /* Warns of what pith_check_data finds; a sample that is NaN or infinite is refused. */
 enum cli_exit cli_check_data(const struct pith_model *m, const struct pith_feed *feed);
-/* The findings alone. */
-void cli_warn_of_data(const struct pith_model *m, const struct pith_input_look *look);
 
 /* Warns of answers that are NaN, infinite or all of one class. e: runs m (or the network it
  * outlines). NULL: one is made for this, and NaN is refused, for answers are what the command works

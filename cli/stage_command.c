@@ -44,7 +44,8 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_uint("bits", l->weight_bits);
 }
 
-double cli_expected_changes(const struct pith_stage_report *r)
+/* Share of predictions that quantize is expected to change on other samples. */
+static double expected_changes(const struct pith_stage_report *r)
 {
     return isnan(r->expected_changes) ? (double)r->changed / (double)r->predictions
                                       : r->expected_changes;
@@ -53,7 +54,7 @@ double cli_expected_changes(const struct pith_stage_report *r)
 bool cli_lost_much(const struct pith_stage_report *r)
 {
     return r->predictions &&
-           (!(r->output_db >= PITH_LOST_DB) || cli_expected_changes(r) > PITH_LOST_ANSWERS);
+           (!(r->output_db >= PITH_LOST_DB) || expected_changes(r) > PITH_LOST_ANSWERS);
 }
 
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)

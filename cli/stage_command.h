@@ -19,8 +19,6 @@ cli_run_stage(const struct cli_common *c, const char *path, const struct pith_st
 
 /* Layers that stay float, and the SQNR on held-out samples. */
 void cli_print_quantized(const struct cli_common *c, const struct pith_stage_report *r);
-/* Share of predictions that quantize is expected to change on other samples. */
-double cli_expected_changes(const struct pith_stage_report *r);
 /* What quantize made is worth a second look (PITH_LOST_DB, PITH_LOST_ANSWERS). */
 bool cli_lost_much(const struct pith_stage_report *r);
 

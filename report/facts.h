@@ -168,10 +168,7 @@ enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, u
                                   struct pith_buffer *png, uint32_t size[2], uint32_t *n_maps,
                                   uint32_t *n_channels);
 
-/* ---- the page -------------------------------------------------------------------------------- */
-
 /* All numbers as JSON, fit to stand in a <script>. */
 enum pith_status pith_report_json(const struct report *r, struct pith_buffer *text);
-enum pith_status pith_report_page(struct report *r, struct pith_buffer *html);
 
 #endif

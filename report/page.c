@@ -437,7 +437,7 @@ static enum pith_status put_all(struct page *p)
     return PITH_OK;
 }
 
-enum pith_status pith_report_page(struct report *r, struct pith_buffer *html)
+static enum pith_status make_page(struct report *r, struct pith_buffer *html)
 {
     struct page p = {.r = r,
                      .was = r->o->two_models ? "A"
@@ -467,7 +467,7 @@ enum pith_status pith_report(const struct pith_report_opts *o, struct pith_buffe
     if (st == PITH_ERR_MEMORY)
         (void)pith_error_no_memory(err);
     if (!st)
-        st = pith_report_page(&r, html);
+        st = make_page(&r, html);
     pith_report_free(&r);
     return st;
 }

@@ -80,14 +80,10 @@ bool pith_weight_alone(const struct op_env *env)
            !(env->flags & PITH_FLAG_DENSE_ONLY);
 }
 
-bool pith_weight_in_place(const struct op_env *env)
-{
-    return pith_weight_alone(env) && !(env->flags & PITH_FLAG_DECODE_ONCE);
-}
-
 bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
 {
-    return w && pith_weight_in_place(env) && !pith_weight_borrow(w);
+    return w && pith_weight_alone(env) && !(env->flags & PITH_FLAG_DECODE_ONCE) &&
+           !pith_weight_borrow(w);
 }
 
 /* 0 of a table that cannot be read: opening the weight will fail on it. As in weight_open.c: sizes

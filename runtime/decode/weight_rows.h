@@ -14,12 +14,11 @@
 
 struct weight_rows;
 
-/* Whether a plan of this environment has reference kernels alone and no threads; and whether it
- * reads coded weights at each run, as it does unless they are decoded once. */
+/* Whether a plan of this environment has reference kernels alone and no threads. */
 bool pith_weight_alone(const struct op_env *env);
-bool pith_weight_in_place(const struct op_env *env);
 
-/* And whether w is then read so: it does not lie there as it is computed with. w may be NULL. */
+/* Whether such a plan reads the coded weight w at each run, as it does unless weights are decoded
+ * once or w lies there as it is computed with. w may be NULL. */
 bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w);
 
 /* Memory of a reader, a multiple of 64. */

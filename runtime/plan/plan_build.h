@@ -63,9 +63,6 @@ static inline struct weight *kept_weight(const struct builder *b, uint32_t c)
     return b->kept_as[c] == PLAN_NONE ? NULL : &b->plan->weight[b->kept_as[c]];
 }
 
-/* Reserves a place in the weights region. PITH_ERR_LIMIT. */
-enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at);
-
 /* The elements of the constant v in opts.weights_of, or in what that borrows from; NULL: they are
  * not there. */
 void *pith_build_data_elsewhere(const struct builder *b, uint32_t v);

@@ -40,8 +40,9 @@ static bool is_weight_input(const struct builder *b, const struct graph_node *no
            pith_plan_is_constant(&b->plan->graph, node->in[i]);
 }
 
-/* Places rise; nothing is given back. Whether all of a plan is too much is tested at its end. */
-enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at)
+/* Reserves a place in the weights region. PITH_ERR_LIMIT. Places rise; nothing is given back.
+ * Whether all of a plan is too much is tested at its end. */
+static enum pith_status reserve(struct builder *b, uint64_t bytes, uint64_t *at)
 {
     *at = b->weights_bytes;
     if (!add_ok(b->weights_bytes, bytes, &b->weights_bytes) ||
@@ -97,7 +98,7 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
         return PITH_OK;
     }
     raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
-    return pith_build_reserve(b, b->vp[v].bytes, &b->const_at[c]);
+    return reserve(b, b->vp[v].bytes, &b->const_at[c]);
 }
 
 /* Grids and residuals are data, too. */
@@ -475,7 +476,7 @@ static enum pith_status place_prep(struct builder *b, uint32_t i)
         sn->prep_before = *last;
         *last = i + 1;
     }
-    return pith_build_reserve(b, sn->prep_bytes, &sn->prep_at);
+    return reserve(b, sn->prep_bytes, &sn->prep_at);
 }
 
 /* Fills args.lowered and what the step needs. choices come from a plan file: 0 where

@@ -183,8 +183,7 @@ uint8_t pith_short_head(uint32_t number); /* 0..SHORT_HEADS-1 */
 uint32_t pith_shape_code(const struct shape *s, const struct shape *prev);
 /* Inputs a node has when its wiring is not written out; 0: it must be. */
 uint32_t pith_default_inputs(const struct op_info *info);
-/* Slots that a field takes, and whether its value is the default. */
-uint32_t pith_field_slots(const struct attr_field *field);
+/* Whether the value of a field is the default. */
 bool pith_field_is_default(const struct attr_field *field, const int32_t *attr);
 /* Set in the first byte of a list: all of 2 or more entries are equal and stored once. */
 bool pith_list_is_even(const int32_t *list);

@@ -28,11 +28,6 @@ uint32_t pith_default_inputs(const struct op_info *info)
     return info->n_in_max == OP_ANY ? 0 : info->n_in_max;
 }
 
-uint32_t pith_field_slots(const struct attr_field *field)
-{
-    return field->kind == ATTR_LIST ? PITH_LIST_SLOTS : 1;
-}
-
 /* A list's default is to be empty. */
 bool pith_field_is_default(const struct attr_field *field, const int32_t *attr)
 {

@@ -172,8 +172,7 @@ static void bytes_in_the_making(void **state)
     pith_out_u8(&o, 0x1ab);
     pith_out_le32(&o, 0x04030201u);
     pith_out_le64(&o, UINT64_C(0x0807060504030201));
-    pith_out_zeros(&o, 2);
-    pith_out_zeros(&o, 0);
+    pith_out_bytes(&o, "\0", 2);
     pith_out_bytes(&o, "xy", 2);
     const uint8_t want[] = {0xab, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 'x', 'y'};
     assert_int_equal(o.bytes, sizeof want);
@@ -197,7 +196,7 @@ static void bytes_in_the_making(void **state)
     assert_null(o.data);
     assert_true(o.bytes == 0 && o.cap == 0 && !o.failed);
     /* a capacity of just what is wanted */
-    pith_out_zeros(&o, 256);
+    memset(pith_out_room(&o, 256), 0, 256);
     assert_int_equal(o.cap, 256);
     pith_out_u8(&o, 1);
     assert_int_equal(o.cap, 512);

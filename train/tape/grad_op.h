@@ -103,7 +103,6 @@ struct grad_op {
     void (*backward_sums)(struct grad_node *n);
 };
 
-const struct grad_op *pith_grad_get(uint32_t op);                 /* NULL: it has no gradient */
-const struct grad_op *pith_grad_of(const struct pith_node *node); /* the same of a node */
+const struct grad_op *pith_grad_of(const struct pith_node *node); /* NULL: it has no gradient */
 
 #endif

@@ -59,7 +59,7 @@ static const struct grad_op *const table[] = {
     &pith_grad_lp_pool,
 };
 
-const struct grad_op *pith_grad_get(uint32_t op)
+static const struct grad_op *grad_get(uint32_t op)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i]->op == op)
@@ -71,5 +71,5 @@ const struct grad_op *pith_grad_get(uint32_t op)
 const struct grad_op *pith_grad_of(const struct pith_node *node)
 {
     bool rounds = node->op == PITH_OP_IDENTITY && node->n_in == 3;
-    return rounds ? &pith_grad_fake_quant : pith_grad_get(node->op);
+    return rounds ? &pith_grad_fake_quant : grad_get(node->op);
 }
