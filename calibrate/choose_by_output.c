@@ -94,9 +94,11 @@ static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t
 {
     struct candidate *candidate = &c->candidate[k];
     struct output_trial *o = &t->outputs;
+    const struct pith_node *node = pith_model_producer(t->m, c->value);
     double error;
     if (candidate->n_samples >= to)
         return PITH_OK;
+    pith_output_trial_behind(o, node ? (uint32_t)(node - t->m->nodes) : NO_STEP);
     struct pith_grid *g = pith_choice_grid(t->m, c, k, kind);
     if (!g)
         return pith_error_no_memory(t->err);
@@ -158,10 +160,8 @@ static uint32_t first_samples(const struct trial *t)
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
-    const struct pith_node *node = pith_model_producer(t->m, c->value);
     enum pith_status st = PITH_OK;
     uint32_t best = 0, narrower = 0; /* ranges of those, tried */
-    pith_output_trial_behind(&t->outputs, node ? (uint32_t)(node - t->m->nodes) : NO_STEP);
     for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
         st = measure(t, c, k, first_samples(t), kind);
         narrower += c->candidate[k].method == PITH_RANGE_MSE;

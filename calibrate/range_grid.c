@@ -47,10 +47,11 @@ struct simple_grid pith_grid_of_range(const struct range *r, const struct grid_k
 
 /* ---- its error ------------------------------------------------------------------------------- */
 
-/* The integral of (u - round u)^2 from 0 to t: 1/12 a whole step. */
+/* The integral of (u - round u)^2 from 0 to t: 1/12 a whole step. |t| < 2^17: floor() by way of an
+ * integer is no call. */
 static double rounding_integral(double t)
 {
-    double n = floor(t + 0.5), r = t - n;
+    const double up = t + 0.5, cut = (double)(int32_t)up, n = cut > up ? cut - 1 : cut, r = t - n;
     return n / 12 + r * r * r / 3;
 }
 
@@ -65,6 +66,7 @@ double pith_grid_error(const struct distribution *d, const struct simple_grid *g
     const struct pith_histogram *h = &d->s->histogram;
     double scale = (double)g->scale, sum = 0;
     double low = g->lowest - g->zero_point, high = g->highest - g->zero_point;
+    double end = NAN, integral = 0; /* of the bin before: there the next one begins */
     for (uint32_t i = 0; i < h->n_bins; i++) {
         double from, to;
         if (h->count[i] == 0)
@@ -72,9 +74,10 @@ double pith_grid_error(const struct distribution *d, const struct simple_grid *g
         pith_bin_edges(d, i, &from, &to);
         from /= scale;
         to /= scale;
-        double e = to > from ? (error_integral(to, low, high) - error_integral(from, low, high)) /
-                                   (to - from)
-                             : 0;
+        const double before = from == end ? integral : error_integral(from, low, high);
+        end = to;
+        integral = error_integral(to, low, high);
+        double e = (integral - before) / (to - from);
         if (!(to > from)) { /* a single number */
             double t = from < low ? low : from > high ? high : nearbyint(from);
             e = (from - t) * (from - t);

@@ -45,6 +45,7 @@ enum pith_status pith_pack_container(struct pack_file *f, struct pith_buffer *fi
 struct pack_const {
     const struct pith_value *value;
     const struct pith_const *content; /* what is written of it: the value's, or made for the file */
+    enum pith_code code;              /* the value's; PITH_CODE_PLAIN: nothing is coded */
     struct weight w;
     struct byte_out codebook, support, index; /* what w's streams point to, when made here */
     struct byte_out made;

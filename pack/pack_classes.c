@@ -68,7 +68,7 @@ static enum pith_status collect(struct pack_const *consts, uint32_t n, struct pa
     for (uint32_t i = 0; i < n; i++) {
         struct part *p = &all->part[all->n];
         *p = (struct part){.c = &consts[i], .w = consts[i].w};
-        if (consts[i].content->code != PITH_CODE_ADAPTIVE || !pith_classes_allow(&p->w))
+        if (consts[i].code != PITH_CODE_ADAPTIVE || !pith_classes_allow(&p->w))
             continue;
         enum pith_status st = find_kind(p);
         if (st)

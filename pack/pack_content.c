@@ -147,7 +147,7 @@ enum pith_status pith_pack_content(struct pack_const *c, struct pith_error *err)
 {
     const struct pith_const *k = c->value->constant;
     c->content = k;
-    if (k->code != PITH_CODE_ADAPTIVE || !k->codebook || c->value->type != PITH_F32)
+    if (c->code != PITH_CODE_ADAPTIVE || !k->codebook || c->value->type != PITH_F32)
         return PITH_OK;
     enum pith_status st = leave_mask_out(c, err);
     return st ? st : narrow_grid(c, err);

@@ -114,7 +114,7 @@ enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err
         return PITH_OK;
     count_integers(k, hist);
     uint32_t n_centroids = choose_centroids(hist, in);
-    if (coded_bytes(hist, in, n_centroids, c->w.nnz, k->code != PITH_CODE_PLAIN, &bytes))
+    if (coded_bytes(hist, in, n_centroids, c->w.nnz, c->code != PITH_CODE_PLAIN, &bytes))
         return pith_error_no_memory(err);
     if (bytes >= c->w.nnz)
         return PITH_OK;

@@ -16,6 +16,7 @@
 struct packing {
     const struct pith_model *m;
     struct pith_error *err;
+    bool plain;
     struct pack_numbers numbers;
     struct pack_const *consts;
     uint32_t n_consts;
@@ -47,7 +48,9 @@ static enum pith_status introduce(struct packing *p, uint32_t v)
     if (v == PITH_VALUE_NONE || !known_value(p, v) || !p->m->values[v].constant ||
         p->numbers.number[v] != PITH_VALUE_NONE)
         return PITH_OK;
-    p->consts[p->n_consts++].value = &p->m->values[v];
+    struct pack_const *c = &p->consts[p->n_consts++];
+    c->value = &p->m->values[v];
+    c->code = p->plain ? PITH_CODE_PLAIN : c->value->constant->code;
     return number_value(p, v, "a constant");
 }
 
@@ -255,6 +258,7 @@ static bool suits_compact(const struct packing *p)
 static enum pith_status pack_pieces(struct packing *p, const struct pith_pack_opts *opts)
 {
     enum pith_status st = packing_new(p) ? PITH_OK : pith_error_no_memory(p->err);
+    p->plain = opts && opts->plain;
     if (!st)
         st = number_all(p);
     if (!st)

@@ -23,7 +23,7 @@ static enum pith_status pack_adaptive(struct pack_const *consts, uint32_t n, boo
         uint64_t bytes;
         bool slow =
             by_classes && c->w.count > MOST_ADAPTIVE && (c->by_classes || !c->content->codebook);
-        if (pith_pack_is_streamed(c) || c->w.scaled || c->content->code != PITH_CODE_ADAPTIVE ||
+        if (pith_pack_is_streamed(c) || c->w.scaled || c->code != PITH_CODE_ADAPTIVE ||
             c->w.nnz == 0 || c->w.count > UINT32_MAX || slow)
             continue;
         if (!(st = pith_pack_other_bytes(c, &bytes, err)))
@@ -38,7 +38,7 @@ static enum pith_status add_bytes(struct pack_const *consts, uint32_t n, double 
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
         uint64_t bytes = consts[i].w.index_stream.n_bytes;
-        if (!pith_pack_is_streamed(&consts[i]) && consts[i].content->code == PITH_CODE_ADAPTIVE)
+        if (!pith_pack_is_streamed(&consts[i]) && consts[i].code == PITH_CODE_ADAPTIVE)
             st = pith_pack_other_bytes(&consts[i], &bytes, err);
         *sum += (double)bytes;
     }

@@ -191,7 +191,7 @@ static enum pith_status pack_planes(struct pack_const *c, struct pith_error *err
     if (pith_type_is_narrow(w.type))
         w.type = PITH_F32;
     uint64_t fewest = const_of(c)->short_planes ? FEWEST_SHORT : PITH_FEWEST_PLANES;
-    if (const_of(c)->code == PITH_CODE_PLAIN || w.count < fewest || !pith_planes_allow(&w))
+    if (c->code == PITH_CODE_PLAIN || w.count < fewest || !pith_planes_allow(&w))
         return PITH_OK;
     uint8_t *dst = pith_out_room(&planes, pith_planes_bound(c->w.count));
     if (!dst || pith_planes_encode(const_of(c)->data, c->w.count, dst, &bytes)) {
@@ -354,14 +354,14 @@ static enum pith_status choose_index_code(const struct pack_const *c, const hist
     struct pith_rans_code rans;
     *code = CODE_PLAIN;
     *bytes = plain_index_bytes(c);
-    if (const_of(c)->code == PITH_CODE_PLAIN || c->w.nnz == 0)
+    if (c->code == PITH_CODE_PLAIN || c->w.nnz == 0)
         return PITH_OK;
     enum pith_status st = coded_index_bytes(c, hist, &coded);
     if (!st && coded < *bytes) {
         *code = CODE_HUFFMAN;
         *bytes = coded;
     }
-    if (st || const_of(c)->code != PITH_CODE_RANS)
+    if (st || c->code != PITH_CODE_RANS)
         return st;
     pith_rans_build(hist, &rans);
     coded = pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + OTHER_CODE_BYTES;
@@ -600,7 +600,7 @@ static enum pith_status choose_supports(struct pack_const *consts, uint32_t n, s
         bool coded = false;
         if (!const_of(c)->mask || pith_pack_is_streamed(c))
             continue;
-        if (const_of(c)->code != PITH_CODE_PLAIN && c->w.count <= UINT32_MAX) {
+        if (c->code != PITH_CODE_PLAIN && c->w.count <= UINT32_MAX) {
             if (c->w.nnz == 0) {
                 c->w.support = SUPPORT_GAPS; /* all pruned: no stream, no table */
                 continue;

@@ -22,6 +22,7 @@ struct pith_pack_opts {
     bool keep_history; /* with `compact`: the history and observed ranges */
     bool full;         /* the full header for a small network, too: plain weights lie aligned */
     bool no_history;   /* without `compact`: neither */
+    bool plain;        /* nothing is entropy-coded: for an image that runs at once */
 };
 
 /* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. Without

@@ -105,12 +105,20 @@ void pith_integer_rows_end(struct integer_rows *r)
     pith_layer_rows_end(&r->goal);
 }
 
-/* Products of integers: below 2^53, whatever is summed up. */
+#define LANES 8u
+
+/* Products of integers: below 2^53, so sums are exact in any order. */
 double pith_integer_dot(const int16_t *q, const float *row, uint64_t n)
 {
-    double sum = 0;
-    for (uint64_t k = 0; k < n; k++)
+    double lane[LANES] = {0}, sum = 0;
+    uint64_t k = 0;
+    for (; k + LANES <= n; k += LANES)
+        for (uint32_t i = 0; i < LANES; i++)
+            lane[i] += (double)q[k + i] * (double)row[k + i];
+    for (; k < n; k++)
         sum += (double)q[k] * (double)row[k];
+    for (uint32_t i = 0; i < LANES; i++)
+        sum += lane[i];
     return sum;
 }
 

@@ -61,8 +61,15 @@ static int32_t requantized(const struct requantize_job *j, size_t i, float facto
                : quantized(&j->range, (float)acc * factor);
 }
 
-/* The loop that networks of 16 bits take. A loop without a test of types, which compilers make
- * vectors of. */
+/* The loops that networks take: without a test of types compilers make vectors of them. */
+static void requantize_bytes(const int32_t *acc, const struct integer_range *range, float factor,
+                             uint8_t *y, size_t n)
+{
+    const struct integer_range r = *range;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (uint8_t)quantized(&r, (float)acc[i] * factor);
+}
+
 static void requantize_words(const int64_t *acc, const struct integer_range *range, double factor,
                              uint16_t *y, size_t n)
 {
@@ -83,6 +90,10 @@ static void requantize_range(void *arg, size_t begin, size_t end)
         if (BUILT_PART(WORDS) && j->wide && j->in_double) {
             requantize_words((const int64_t *)j->acc + i, &j->range, (double)factor,
                              (uint16_t *)j->y + i, stop - i);
+            i = stop;
+        } else if (!j->wide && !j->in_double) {
+            requantize_bytes((const int32_t *)j->acc + i, &j->range, factor, (uint8_t *)j->y + i,
+                             stop - i);
             i = stop;
         }
         for (; i < stop; i++)

@@ -153,6 +153,30 @@ static void floats_are_coded(void **state)
     pith_model_free(m);
 }
 
+/* Masks, codebooks and floats. */
+static void nothing_is_coded_in_plain_files(void **state)
+{
+    (void)state;
+    const struct pith_pack_opts opts = {.size_bytes = sizeof opts, .plain = true};
+    struct pith_model *m = sample_lenet5(1);
+    struct pith_error err;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_buffer plain, file;
+        code_all(m, PITH_CODE_PLAIN);
+        assert_int_equal(pith_model_pack(m, NULL, &plain, &err), PITH_OK);
+        for (enum pith_code code = PITH_CODE_HUFFMAN; code <= PITH_CODE_RANS; code++) {
+            code_all(m, code);
+            assert_int_equal(pith_model_pack(m, &opts, &file, &err), PITH_OK);
+            assert_same_bytes(&file, &plain);
+            pith_buffer_free(&file);
+        }
+        pith_buffer_free(&plain);
+        sample_compress(m, 0.08, 32);
+    }
+    pith_model_free(m);
+}
+
 static void compact_lenet_costs_little(void **state)
 {
     (void)state;
@@ -732,6 +756,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lenet_round_trip),
+        cmocka_unit_test(nothing_is_coded_in_plain_files),
         cmocka_unit_test(compact_lenet_costs_little),
         cmocka_unit_test(floats_are_coded),
         cmocka_unit_test(trained_lenet_costs_less),
