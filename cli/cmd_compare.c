@@ -388,25 +388,6 @@ static enum cli_exit load_side(struct pairing *p, uint32_t side, bool whole)
     return rc;
 }
 
-/* The second model with the sizes of the first. */
-static enum cli_exit same_sizes(const struct pairing *p)
-{
-    struct pith_error err = {0};
-    const struct pith_model *first = p->m[0];
-    struct pith_tensor *t = calloc(first->n_inputs + 1u, sizeof *t);
-    if (!t)
-        return cli_no_memory();
-    for (uint32_t i = 0; i < first->n_inputs; i++) {
-        const struct pith_value *v = &first->values[first->inputs[i]];
-        t[i] = (struct pith_tensor){
-            .name = v->name, .name_bytes = (uint32_t)strlen(v->name), .rank = v->rank};
-        memcpy(t[i].dim, v->dim, sizeof t[i].dim);
-    }
-    enum pith_status st = pith_model_fit_sizes(p->m[1], t, first->n_inputs, &err);
-    free(t);
-    return st ? cli_fail(&err) : EXIT_DONE;
-}
-
 /* Both get the same inputs: as the first model stores it, or the second, as where a network is held
  * against the ONNX file that it was made from. */
 static enum cli_exit open_feed(struct pairing *p)
@@ -415,7 +396,10 @@ static enum cli_exit open_feed(struct pairing *p)
     for (uint32_t side = 0; side < 2 && !feed.preprocess; side++)
         feed.preprocess = pith_model_get_meta(p->m[side], "preprocess");
     enum cli_exit rc = cli_open_feed(&feed, p->m[0], NULL, 0, &p->feed);
-    return rc ? rc : same_sizes(p);
+    struct pith_error err = {0};
+    if (!rc && pith_model_same_sizes(p->m[1], p->m[0], &err))
+        rc = cli_fail(&err);
+    return rc;
 }
 
 static enum cli_exit open_both(struct pairing *p)

@@ -46,24 +46,19 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
     return EXIT_DONE;
 }
 
-/* ONNX needs nodes that compute with shapes where sizes are open. */
-static void warn_of_sizes(const struct pith_model *m)
-{
-    char text[256] = "";
-    for (uint32_t i = 0, at = 0; i < m->n_sizes && at < sizeof text; i++)
-        at += (uint32_t)snprintf(text + at, sizeof text - at, "%s%s=%u", i ? ", " : "",
-                                 m->sizes[i].name, m->sizes[i].value);
-    if (m->n_sizes)
-        cli_warn("the ONNX file has fixed sizes (%s; --size gives others)", text);
-}
-
 static enum cli_exit decode(const char *form, struct pith_model *m, struct pith_buffer *file)
 {
     struct pith_error err = {0};
-    if (strcmp(form, "onnx") == 0)
-        warn_of_sizes(m);
-    if (strcmp(form, "onnx") == 0)
-        return pith_model_write_onnx(m, file, &err) ? cli_fail(&err) : EXIT_DONE;
+    if (strcmp(form, "onnx") == 0) {
+        if (cli_sizes()->n > 0)
+            m->n_sizes = 0; /* at these */
+        if (pith_model_write_onnx(m, file, &err) == PITH_OK)
+            return EXIT_DONE;
+        if (m->n_sizes && err.status == PITH_ERR_UNSUPPORTED)
+            cli_hint("--size %s=%u writes an ONNX file of fixed sizes", m->sizes[0].name,
+                     m->sizes[0].value);
+        return cli_fail(&err);
+    }
     for (uint32_t i = 0; i < m->n_values; i++)
         if (m->values[i].constant)
             m->values[i].constant->code = PITH_CODE_PLAIN;
@@ -103,7 +98,9 @@ const struct cli_command cmd_decode = {
     "-o NAME.onnx, or --to onnx, writes the network with the weights that the compressed file\n"
     "represents, so that any other runtime or viewer can check it. Weights that are 8-bit "
     "integers\n"
-    "times a scale are written as such, with a DequantizeLinear behind them. Standard output and\n"
+    "times a scale are written as such, with a DequantizeLinear behind them. Open sizes stay "
+    "open,\n"
+    "unless --size gives one: then all are fixed in the ONNX file. Standard output and\n"
     "names without a suffix get a .pith; the suffix of another format is refused.",
     options,
     sizeof(struct decode_options),

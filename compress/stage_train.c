@@ -18,10 +18,12 @@ static enum pith_status find_teacher(const struct pith_model *m, const struct pi
     enum pith_status st = PITH_OK;
     if (!s->teacher)
         return PITH_OK;
-    if (strcmp(s->teacher, "start") != 0)
+    if (strcmp(s->teacher, "start") != 0) {
         st = pith_model_load(s->teacher, NULL, owned, err);
-    else if (!context->start)
+        st = st ? st : pith_model_same_sizes(*owned, m, err);
+    } else if (!context->start) {
         st = pith_model_copy(m, owned, err);
+    }
     if (!st)
         *teacher = *owned ? *owned : context->start;
     return st;

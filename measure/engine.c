@@ -66,7 +66,13 @@ static enum pith_status as_in_file(const struct pith_engine *e, const struct pit
         return st;
     if (!st)
         st = pith_plan_file_check(o->plan_file, o->plan_file_bytes, e->plan);
-    return st == PITH_ERR_CORRUPT ? refuse_plan_file(o, st, "it does not fit the model", err) : st;
+    if (st != PITH_ERR_CORRUPT)
+        return st;
+    if (pith_sizes_count(pith_plans_sizes(e->plans)) > 0)
+        return refuse_plan_file(o, PITH_ERR_ARGUMENT,
+                                "it was made for other sizes (pith plan and tune take --size)",
+                                err);
+    return refuse_plan_file(o, st, "it does not fit the model", err);
 }
 
 enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err)

@@ -280,3 +280,22 @@ enum pith_status pith_model_fit_sizes(struct pith_model *m, const struct pith_te
     pith_sizes_free(sizes);
     return st || !differs ? st : pith_model_set_sizes(m, value, err);
 }
+
+enum pith_status pith_model_same_sizes(struct pith_model *m, const struct pith_model *like,
+                                       struct pith_error *err)
+{
+    if (!m || !like)
+        return PITH_ERR_ARGUMENT;
+    struct pith_tensor *t = calloc(like->n_inputs + (size_t)1, sizeof *t);
+    if (!t)
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < like->n_inputs; i++) {
+        const struct pith_value *v = &like->values[like->inputs[i]];
+        t[i] = (struct pith_tensor){
+            .name = v->name, .name_bytes = (uint32_t)strlen(v->name), .rank = v->rank};
+        memcpy(t[i].dim, v->dim, sizeof t[i].dim);
+    }
+    const enum pith_status st = pith_model_fit_sizes(m, t, like->n_inputs, err);
+    free(t);
+    return st;
+}

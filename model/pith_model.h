@@ -181,6 +181,9 @@ struct pith_tensor;
  * pith_model_set_sizes. */
 enum pith_status pith_model_fit_sizes(struct pith_model *m, const struct pith_tensor *inputs,
                                       uint32_t n_inputs, struct pith_error *err);
+/* The same with the shapes that the inputs of another model have, one by one. */
+enum pith_status pith_model_same_sizes(struct pith_model *m, const struct pith_model *like,
+                                       struct pith_error *err);
 
 #define PITH_META_TYPES "types" /* key of the meta that keeps them */
 /* The type of an end in the network's ONNX file: f16 or bf16 where the model has f32, else the

@@ -5,7 +5,7 @@
 # included by onnx/ alone.
 ROOMS_onnx := onnx onnx/export onnx/graph onnx/lower
 USES_onnx := runtime runtime/host base model data onnx/graph onnx/lower
-USES_onnx/export := runtime base model onnx onnx/graph
+USES_onnx/export := runtime runtime/host base model onnx onnx/graph
 USES_onnx/graph := runtime base model onnx
 USES_onnx/lower := runtime base model onnx onnx/graph
 MORE_SRC_onnx := gen/onnx.pb-c.c

@@ -60,7 +60,9 @@ struct pith_import_opts {
 };
 
 /* The effective network as ONNX (opset 13). f32 weights that are integers of 8 bits times a scale,
- * or all f16 or bf16, are written as such, with a node behind them that makes f32. The caller owns
+ * or all f16 or bf16, are written as such, with a node behind them that makes f32. Open sizes are
+ * names of dimensions, and nodes compute what follows them (n_sizes 0: what the model has now).
+ * PITH_ERR_UNSUPPORTED: a node has no ONNX form, or differs with other sizes. The caller owns
  * *file. */
 enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
                                        struct pith_error *err);

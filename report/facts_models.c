@@ -61,26 +61,6 @@ static enum pith_status list_weights(struct report_side *s, struct pith_error *e
     return PITH_OK;
 }
 
-/* A network with open sizes at those of the second one, which samples have chosen. */
-static enum pith_status fit_sizes(const struct report *r, struct pith_model *m)
-{
-    const struct pith_model *like = r->o->packed->outline;
-    if (m->n_sizes == 0)
-        return PITH_OK;
-    struct pith_tensor *t = calloc(like->n_inputs + (size_t)1, sizeof *t);
-    if (!t)
-        return pith_error_no_memory(r->err);
-    for (uint32_t i = 0; i < like->n_inputs; i++) {
-        const struct pith_value *v = &like->values[like->inputs[i]];
-        t[i] = (struct pith_tensor){
-            .name = v->name, .name_bytes = (uint32_t)strlen(v->name), .rank = v->rank};
-        memcpy(t[i].dim, v->dim, sizeof t[i].dim);
-    }
-    const enum pith_status st = pith_model_fit_sizes(m, t, like->n_inputs, r->err);
-    free(t);
-    return st;
-}
-
 enum pith_status pith_report_open_side(struct report *r, uint32_t side)
 {
     struct report_side *s = &r->side[side];
@@ -97,9 +77,9 @@ enum pith_status pith_report_open_side(struct report *r, uint32_t side)
         st = pith_model_read(s->packed->data, s->packed->bytes, s->packed->name, NULL, NULL, &s->m,
                              r->err);
     if (!st)
-        st = fit_sizes(r, s->m);
+        st = pith_model_same_sizes(s->m, r->o->packed->outline, r->err);
     if (!st && !side)
-        st = fit_sizes(r, s->packed->outline);
+        st = pith_model_same_sizes(s->packed->outline, r->o->packed->outline, r->err);
     if (!st)
         st = list_weights(s, r->err);
     return st ? st : open_engine(r, s);

@@ -10,6 +10,7 @@ TEST_ENV = HEADERS="$(HEADERS)" PITH_LIBS="$(sort $(call link_libs,cli))" PITH=$
 # Functions that a test replaces.
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
+TEST_LDFLAGS_sizes_of_plans = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_read_faults = $(TEST_LDFLAGS_alloc_failure) $(call wrap,pith_model_alloc)
 TEST_LDFLAGS_pack_faults = $(TEST_LDFLAGS_read_faults)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)

@@ -46,6 +46,7 @@ struct onnx_export {
     uint32_t n_made;                /* names made so far */
     uint32_t widest;                /* names a node has room for, on either side */
     struct export_regions *regions; /* loops and branches being written; NULL: none so far */
+    struct export_sizes *sizes;     /* borrows; NULL: all are fixed */
     Onnx__GraphProto graph;
     bool failed; /* memory ran out somewhere: tested once, at the end */
 };
@@ -105,6 +106,27 @@ void pith_export_graph(struct onnx_export *x, Onnx__NodeProto *node, const char 
 /* onnx_export_loop.c: a node that begins, divides or ends a loop or a branch. */
 bool pith_export_is_region(uint32_t op);
 enum pith_status pith_export_region(struct onnx_export *x, const struct pith_node *node);
+
+/* onnx_export_sizes.c: the network with its open sizes. PITH_ERR_UNSUPPORTED: a node is another
+ * with other sizes, or a shape follows no formula. */
+struct export_sizes;
+enum pith_status pith_export_open_sizes(const struct pith_model *m, struct pith_buffer *file,
+                                        struct pith_error *err);
+/* One writing; sizes NULL: all fixed. */
+enum pith_status pith_export_file(const struct pith_model *m, struct export_sizes *sizes,
+                                  struct pith_buffer *file, struct pith_error *err);
+/* Integers of a list that nodes read: the name of a list that follows the sizes; NULL: they are
+ * the same with all sizes. */
+const char *pith_export_sized_ints(struct onnx_export *x, const int64_t *v, uint32_t n);
+/* A dimension of an input or output. Its formula, where it is open; NULL: it has none. */
+const char *pith_export_sized_dim(struct onnx_export *x, uint32_t dim, bool *open);
+/* Integers are recorded, and the file is compared with others alone. */
+bool pith_export_is_recorded(const struct onnx_export *x);
+/* *data becomes a checksum where it is large; returns its bytes. */
+uint64_t pith_export_shorten(struct onnx_export *x, const void **data, uint64_t bytes);
+/* Nodes [n] that stand in front of all that read them. */
+Onnx__NodeProto **pith_export_size_nodes(const struct onnx_export *x, uint32_t *n);
+enum pith_status pith_export_check_sizes(const struct onnx_export *x);
 
 /* One node being written, and its row of the table. */
 struct export_row;

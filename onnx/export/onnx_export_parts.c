@@ -163,6 +163,8 @@ const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t 
     int64_t *dim = pith_export_alloc(x, rank + 1u, sizeof *dim);
     if (!t || !dim || !name)
         return NULL;
+    if (pith_export_is_recorded(x))
+        bytes = pith_export_shorten(x, &data, bytes);
     pith_onnx__tensor_proto__init(t);
     for (uint32_t i = 0; i < rank; i++)
         dim[i] = dims[i];
@@ -180,10 +182,12 @@ const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t 
 
 const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uint32_t n)
 {
-    int64_t *kept = pith_export_alloc(x, n + 1u, sizeof *kept);
+    const char *sized = x->sizes ? pith_export_sized_ints(x, v, n) : NULL;
+    int64_t *kept = sized ? NULL : pith_export_alloc(x, n + 1u, sizeof *kept);
     if (!kept)
-        return NULL;
-    memcpy(kept, v, n * sizeof *kept);
+        return sized;
+    if (!pith_export_is_recorded(x))
+        memcpy(kept, v, n * sizeof *kept);
     return pith_export_tensor(x, pith_export_name(x, "ints"), ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
                               1, &n, kept, n * sizeof *kept);
 }
@@ -249,10 +253,15 @@ static Onnx__ValueInfoProto *make_info(struct onnx_export *x, const struct pith_
     pith_onnx__type_proto__init(type);
     pith_onnx__type_proto__tensor__init(tensor);
     pith_onnx__tensor_shape_proto__init(shape);
-    for (uint32_t i = 0; i < v->rank; i++)
-        dim[i] = dims == EXPORT_DIMS_ENDS
-                     ? export_dim(x, v->dim[i], i == 0 && x->m->batch_open, "N")
-                     : export_dim(x, v->dim[i], x->m->batch_open, NULL);
+    for (uint32_t i = 0; i < v->rank; i++) {
+        bool open = false, ends = dims == EXPORT_DIMS_ENDS;
+        const char *formula = ends && x->sizes ? pith_export_sized_dim(x, v->dim[i], &open) : NULL;
+        if (ends && i == 0 && x->m->batch_open)
+            dim[i] = export_dim(x, v->dim[i], true, "N");
+        else
+            dim[i] = export_dim(x, v->dim[i], open || (!ends && (x->m->batch_open || x->sizes)),
+                                formula);
+    }
     shape->n_dim = v->rank;
     shape->dim = dim;
     tensor->has_elem_type = 1;

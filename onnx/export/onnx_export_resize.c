@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_export_resize.c - Resize: by sizes where nothing else is said, by scales where the network
- * has some or its batch is open. */
+ * has some or its batch alone is open. */
 #include "onnx_export.h"
 #include "op_interface/op_attr.h"
 
@@ -34,13 +34,44 @@ static bool resize_scales(const struct op_export *e, float scale[PITH_MAX_RANK])
     return true;
 }
 
+static Onnx__NodeProto *node_before(struct op_export *e, const char *op, const char *a,
+                                    const char *b, const char *to)
+{
+    struct onnx_export *x = e->x;
+    Onnx__NodeProto *node = pith_export_node(x, op, "");
+    if (!node)
+        return NULL;
+    pith_export_input(node, a);
+    pith_export_input(node, b);
+    pith_export_output(node, to);
+    x->graph.node[x->graph.n_node - 2] = node;
+    x->graph.node[x->graph.n_node - 1] = e->to;
+    return node;
+}
+
+/* Behind the open batch of the input: scales of open sizes are no numbers. */
+static const char *sizes_of_batch(struct op_export *e, const int64_t *sizes, uint32_t n)
+{
+    struct onnx_export *x = e->x;
+    static const int64_t first = 0;
+    const char *shape = pith_export_name(x, "shape"), *batch = pith_export_name(x, "batch"),
+               *all = pith_export_name(x, "sizes"), *rest = pith_export_ints_tensor(x, sizes, n);
+    node_before(e, "Shape", x->names[e->node->in[0]], NULL, shape);
+    Onnx__NodeProto *gather =
+        node_before(e, "Gather", shape, pith_export_ints_tensor(x, &first, 1), batch);
+    pith_export_int(x, gather, "axis", 0);
+    pith_export_int(x, node_before(e, "Concat", batch, rest, all), "axis", 0);
+    return all;
+}
+
 static enum pith_status put_target(struct op_export *e)
 {
     const struct pith_value *out = &e->x->m->values[e->node->out[0]];
     float scale[PITH_MAX_RANK];
     int64_t sizes[PITH_MAX_RANK];
     pith_export_input(e->to, ""); /* roi */
-    if (e->x->m->batch_open || attr_count(e->node->attr, ATTR_RESIZE_SCALES)) {
+    const bool scales = attr_count(e->node->attr, ATTR_RESIZE_SCALES) != 0;
+    if (scales || (e->x->m->batch_open && !e->x->sizes)) {
         if (!resize_scales(e, scale))
             return pith_export_unsupported(e, "scales that make other sizes");
         pith_export_input(e->to, pith_export_float_tensor(e->x, scale, out->rank, false));
@@ -49,7 +80,8 @@ static enum pith_status put_target(struct op_export *e)
     for (uint32_t i = 0; i < out->rank; i++)
         sizes[i] = out->dim[i];
     pith_export_input(e->to, "");
-    pith_export_input(e->to, pith_export_ints_tensor(e->x, sizes, out->rank));
+    pith_export_input(e->to, e->x->m->batch_open ? sizes_of_batch(e, sizes + 1, out->rank - 1)
+                                                 : pith_export_ints_tensor(e->x, sizes, out->rank));
     return PITH_OK;
 }
 

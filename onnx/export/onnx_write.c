@@ -196,15 +196,19 @@ static enum pith_status check_types(const struct onnx_export *x)
     return PITH_OK;
 }
 
-/* Of the weights that the file holds in 8 or 16 bits. */
+/* Casts of the weights that the file holds in 8 or 16 bits, and nodes that compute open sizes. */
 static void put_casts_first(struct onnx_export *x)
 {
-    size_t n = x->n_casts + x->graph.n_node;
+    uint32_t n_sizes;
+    Onnx__NodeProto **sizes = pith_export_size_nodes(x, &n_sizes);
+    size_t first = x->n_casts + n_sizes, n = first + x->graph.n_node;
     Onnx__NodeProto **node = pith_export_alloc(x, n + 1u, sizeof *node);
-    if (!node || x->n_casts == 0)
+    if (!node || first == 0)
         return;
     memcpy(node, x->casts, x->n_casts * sizeof *node);
-    memcpy(node + x->n_casts, x->graph.node, x->graph.n_node * sizeof *node);
+    if (n_sizes)
+        memcpy(node + x->n_casts, sizes, n_sizes * sizeof *node);
+    memcpy(node + first, x->graph.node, x->graph.n_node * sizeof *node);
     x->graph.node = node;
     x->graph.n_node = n;
 }
@@ -250,7 +254,7 @@ static enum pith_status export_graph(struct onnx_export *x)
     export_ends(x);
     if (!x->failed)
         put_casts_first(x);
-    return x->failed ? pith_error_no_memory(x->err) : PITH_OK;
+    return x->failed ? pith_error_no_memory(x->err) : pith_export_check_sizes(x);
 }
 
 static void export_meta(struct onnx_export *x, Onnx__ModelProto *model)
@@ -307,8 +311,15 @@ enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_b
 {
     if (!m || !file)
         return PITH_ERR_ARGUMENT;
+    return m->n_sizes ? pith_export_open_sizes(m, file, err) : pith_export_file(m, NULL, file, err);
+}
+
+enum pith_status pith_export_file(const struct pith_model *m, struct export_sizes *sizes,
+                                  struct pith_buffer *file, struct pith_error *err)
+{
     struct onnx_export x = {.m = m,
                             .err = err,
+                            .sizes = sizes,
                             .opset =
                                 pith_export_has_new_integers(m) ? EXPORT_OPSET_21 : EXPORT_OPSET};
     if (pith_model_new(NULL, &x.arena))

@@ -14,6 +14,44 @@
 #include "pith_pack.h"
 #include "sample_models.h"
 
+/* ---- allocations that are counted (tests/module.mk has the linker replace these) ------------- */
+
+static uint64_t allocations;
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n)
+{
+    allocations++;
+    return __real_malloc(n);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __real_calloc(n, size);
+}
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    allocations++;
+    return __real_realloc(p, n);
+}
+
+void *__real_aligned_alloc(size_t align, size_t n);
+void *__wrap_aligned_alloc(size_t align, size_t n);
+void *__wrap_aligned_alloc(size_t align, size_t n)
+{
+    allocations++;
+    return __real_aligned_alloc(align, n);
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
 enum { X, Y, ONE, N_ENDS };
 
 /* x [P, 3] and y [P + 2, 3], where P is 2, and a constant [1, 3]. */
@@ -194,12 +232,35 @@ static void test_kept(void **state)
     pith_buffer_free(&b);
 }
 
+/* Neither a plan nor memory is made for sizes that were seen before, also where they take turns. */
+static void test_seen_sizes_cost_nothing(void **state)
+{
+    (void)state;
+    struct pith_buffer b = joined();
+    struct pith_plans *p = open_plans(&b);
+    struct pith_plan *plan[3], *again;
+    for (uint32_t n = 0; n < 3; n++)
+        assert_int_equal(plan_at(p, 3 + n, &plan[n], NULL), PITH_OK);
+    const uint64_t before = allocations;
+    for (uint32_t i = 0; i < 30; i++) {
+        struct pith_tensor x[2] = {{.rank = 2, .dim = {3 + i % 3, 3}}, {.rank = UINT32_MAX}};
+        assert_int_equal(pith_sizes_fit(pith_plans_sizes(p), x, 2, NULL), PITH_OK);
+        assert_int_equal(pith_plans_get(p, 0, &again, NULL), PITH_OK);
+        assert_ptr_equal(again, plan[i % 3]);
+        assert_int_equal(pith_plan_run(again), PITH_OK);
+    }
+    assert_int_equal(allocations, before);
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty_is_left_out),
         cmocka_unit_test(test_empty_is_refused),
         cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_seen_sizes_cost_nothing),
     };
     return cmocka_run_group_tests_name("sizes_of_plans", tests, NULL, NULL);
 }
