@@ -262,8 +262,8 @@ static void print_ends(const struct pith_model *m)
         print_end(m, other, end);
     pith_model_free(other);
     for (uint32_t i = 0; i < m->n_sizes; i++)
-        cli_print("size   %s 1 to %" PRIu32 ", here %" PRIu32, m->sizes[i].name, m->sizes[i].max,
-                  m->sizes[i].value);
+        cli_print("size   %s %" PRIu32 " to %" PRIu32 ", here %" PRIu32, m->sizes[i].name,
+                  pith_model_least_size(m, i), m->sizes[i].max, m->sizes[i].value);
 }
 
 /* Of any length; cut short where memory is. */

@@ -34,6 +34,19 @@ static uint32_t *input_dim(const struct pith_model *m, const struct pith_sized *
     return &v->dim[s->slot % PITH_MAX_RANK];
 }
 
+uint32_t pith_model_least_size(const struct pith_model *m, uint32_t i)
+{
+    uint32_t least = 1;
+    for (uint32_t k = 0; k < m->n_limits; k++) {
+        char *name = NULL;
+        const unsigned long number = strtoul(m->limits[k].formula, &name, 10);
+        const bool is = m->limits[k].most == 0 && strncmp(name, " - ", 3) == 0 &&
+                        strcmp(name + 3, m->sizes[i].name) == 0;
+        least = is && number > least ? (uint32_t)number : least;
+    }
+    return least;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static enum pith_status write_numbers(struct pith_model *m, const uint32_t *value,

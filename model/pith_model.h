@@ -100,7 +100,8 @@ struct pith_sized {
     char *formula;
 };
 
-/* A formula of open sizes that may not be more than a number: positions that a table has. */
+/* A formula of open sizes that may not be more than a number: positions that a table has. Where
+ * size S is at least L, it is L - S, and the number 0. */
 struct pith_size_limit {
     uint32_t most;
     char *formula;
@@ -175,6 +176,9 @@ enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, 
  * the network does not take these sizes. Nothing is changed then. */
 enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *value,
                                       struct pith_error *err);
+
+/* The least value of size i < m->n_sizes that limits leave; 1: they leave all. */
+uint32_t pith_model_least_size(const struct pith_model *m, uint32_t i);
 
 struct pith_tensor;
 /* The values by which the inputs have these shapes: pith_sizes_fit of <pith/pith_host.h>, then

@@ -1,27 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_fixed_sizes.c - sizes that a file leaves open though its weights take one number alone, such
- * as the features of a recurrent layer.
+/* onnx_fixed_sizes.c - sizes of which a network takes one number alone, such as the features of a
+ * recurrent layer, or multiples of one, or those of a range, such as the height of a line of text.
  *
  * An import with other numbers stops at a node. Two numbers for a size show which dimension there
- * follows it, and how; the dimensions of the node's weights are those that it may have to be. A
- * number is taken if import goes on with it, but stops there with half and with twice as much. */
+ * follows it, and how. What import goes on with is looked for among
+ *
+ *     dimensions of other operands that do not follow the size: of weights, of states
+ *     divisors of numbers that the node is given, such as the shape of a Reshape
+ *     numbers that are usual; that with which import comes furthest is kept
+ *
+ * Those beside a number with which import comes to its end show the range. */
 #include "onnx/onnx_open.h"
 
 #include <stdlib.h>
 
-#define INPUTS 4u
+#define INPUTS 8u
+#define NUMBERS 8u
 #define STEP                                                                                       \
     240u /* a multiple of most strides, so what follows the size differs by a whole number */
+#define MOST_TRIED (1u << 20)
+#define NARROW 12u /* ranges that hold fewer numbers are too small to find formulas in */
 
 /* Where an import stops, and what the node there reads. */
 struct stop {
-    uint32_t place; /* in the order of execution; UINT32_MAX: nowhere */
-    uint32_t n;
-    bool constant[INPUTS];
+    uint32_t place;  /* in the order of execution; UINT32_MAX: nowhere */
+    uint32_t reason; /* a checksum of the message that something is not supported, or 0 */
+    uint32_t n, n_numbers;
     struct shape shape[INPUTS];
+    int64_t number[NUMBERS]; /* of its constants, those of few integers */
 };
 
-static void note_stop(const struct onnx_import *im, struct stop *s)
+static void note_numbers(struct onnx_import *im, uint32_t value, struct stop *s)
+{
+    if (!im->values[value].constant || im->values[value].type != PITH_I64 ||
+        shape_elems(&im->values[value].shape) > NUMBERS || pith_onnx_load(im, value) ||
+        im->values[value].empty)
+        return;
+    const struct onnx_value *v = &im->values[value];
+    for (uint64_t i = 0; i < shape_elems(&v->shape) && s->n_numbers < NUMBERS; i++)
+        s->number[s->n_numbers++] = ((const int64_t *)v->data)[i];
+}
+
+static void note_stop(struct onnx_import *im, struct stop *s)
 {
     if (im->stopped >= im->n_order)
         return;
@@ -31,8 +51,8 @@ static void note_stop(const struct onnx_import *im, struct stop *s)
         const uint32_t v = pith_onnx_alias(im, flat->in[i]);
         if (v == ONNX_VALUE_NONE || !im->values[v].known)
             continue;
-        s->constant[s->n] = im->values[v].constant || im->values[v].tensor;
         s->shape[s->n++] = im->values[v].shape;
+        note_numbers(im, v, s);
     }
 }
 
@@ -50,6 +70,8 @@ static enum pith_status find_stop(struct open_import *o, const uint32_t *value, 
         status = pith_onnx_to_nodes(&im, o->bytes, o->n);
         if (status)
             note_stop(&im, s);
+        if (status == PITH_ERR_UNSUPPORTED)
+            s->reason = pith_crc32c(1, o->err.text, strlen(o->err.text));
         pith_onnx_close(&im);
     }
     free(shape);
@@ -69,84 +91,282 @@ static enum pith_status try_value(struct open_import *o, uint32_t *value, uint32
     return status;
 }
 
-/* The smallest number of size i near v that weights take, but no number much smaller or larger: it
- * is fixed. */
+static void add_range(struct open_import *o, uint32_t i, uint32_t low, uint32_t high, uint32_t step)
+{
+    struct size_range *r = &o->range[o->n_ranges++];
+    *r = (struct size_range){.low = low, .high = high, .step = step};
+    memcpy(r->name, o->names.name[i], sizeof r->name);
+}
+
+/* ---- one number, or multiples of it ---------------------------------------------------------- */
+
+/* The smallest number of size i near v that the node takes, but no number much smaller or larger:
+ * it is fixed. 1 may be repeated along any axis; it is a number of samples, but not of features. */
 static enum pith_status fix_as(struct open_import *o, uint32_t *value, uint32_t i, uint32_t v,
                                uint32_t place, bool *found)
 {
-    const uint32_t others[] = {1, v / 2 ? v / 2 : 1, 2 * v + 1}; /* 1: repeated along the axis */
-    bool right, other = false;
-    enum pith_status status = try_value(o, value, i, v, place, &right);
-    for (uint32_t k = 0; k < 3 && !status && right && !other; k++)
-        if (others[k] != v)
+    const uint32_t others[] = {1, v / 2, 2 * v + 1};
+    bool right = true, other = false;
+    enum pith_status status = PITH_OK;
+    for (uint32_t k = 0; k < 3 && !status && !other; k++)
+        if (others[k] != v && others[k] > (o->outermost[i] ? 0 : 1))
             status = try_value(o, value, i, others[k], place, &other);
-    if (status || !right || other)
+    if (status || other)
         return status;
     for (; v > 1 && !status && right; v -= right)
         status = try_value(o, value, i, v - 1, place, &right);
     value[i] = v;
-    struct fixed_size *f = &o->fixed[o->n_fixed++];
-    memcpy(f->name, o->names.name[i], sizeof f->name);
-    f->value = v;
+    add_range(o, i, v, v, 1);
     *found = true;
     return status;
 }
 
-/* Size i, which the dimension `dim` of the node at hand follows: as what makes it one of a
- * weight's. Where two numbers do, neither has to be it: x [1, 6] and x [1, 1] are both added to a
- * weight. */
-static enum pith_status fix_dim(struct open_import *o, uint32_t *value, uint32_t i,
-                                const struct stop *at, uint32_t dim, uint32_t after, bool *found)
+/* Of a number that the node is given, the smallest divisor that it takes of size i: the size counts
+ * it, or is it. */
+static enum pith_status fix_divisor(struct open_import *o, uint32_t *value, uint32_t i,
+                                    const struct stop *at, bool *found)
 {
+    bool right = false, twice = false, thrice = false;
     enum pith_status status = PITH_OK;
-    const int64_t slope = (int64_t)after - dim;
-    uint32_t right = 0;
-    for (uint32_t k = 0; k < at->n; k++)
-        for (uint32_t d = 0; at->constant[k] && d < at->shape[k].rank; d++) {
-            const int64_t v =
-                value[i] + ((int64_t)at->shape[k].dim[d] - dim) * (int64_t)STEP / slope;
-            bool goes_on = false;
-            if (v < 1 || v > INT16_MAX || v == value[i] || v == right)
-                continue;
-            status = try_value(o, value, i, (uint32_t)v, at->place, &goes_on);
-            if (status || (goes_on && right))
-                return status;
-            right = goes_on ? (uint32_t)v : right;
-        }
-    return right ? fix_as(o, value, i, right, at->place, found) : status;
+    uint32_t v = 2;
+    for (uint32_t k = 0; k < at->n_numbers && !right && !status; k++)
+        for (v = 2; v <= at->number[k] && v <= INT16_MAX && !right && !status; v += !right)
+            if (at->number[k] % v == 0)
+                status = try_value(o, value, i, v, at->place, &right);
+    if (status || !right)
+        return status;
+    status = try_value(o, value, i, 2 * v, at->place, &twice);
+    if (!status)
+        status = try_value(o, value, i, 3 * v, at->place, &thrice);
+    if (status || !twice || !thrice)
+        return status ? status : fix_as(o, value, i, v, at->place, found);
+    add_range(o, i, v, UINT32_MAX, v);
+    value[i] = 3 * v;
+    *found = true;
+    return PITH_OK;
 }
 
-static enum pith_status fix_size(struct open_import *o, uint32_t *value, uint32_t i,
-                                 const struct stop *at, bool *found)
+/* Which size a dimension follows at a stop. */
+enum { FREE = UINT8_MAX, SEVERAL = UINT8_MAX - 1 };
+struct followed {
+    uint8_t size[INPUTS][PITH_MAX_RANK];  /* FREE: it follows none */
+    int64_t slope[INPUTS][PITH_MAX_RANK]; /* by STEP of that size */
+};
+
+/* f: of size i alone, with those before in it; follows[i]: the place of the stop depends on it.
+ * What is not supported, whatever the size, follows none. */
+static enum pith_status note_followed(struct open_import *o, uint32_t *value, uint32_t i,
+                                      const struct stop *at, struct followed *f, bool *follows)
 {
     struct stop other;
     value[i] += STEP;
     enum pith_status status = find_stop(o, value, &other);
     value[i] -= STEP;
-    if (status || other.place != at->place || other.n != at->n)
+    *follows = other.place != at->place || other.n != at->n;
+    if (!*follows && at->reason && other.reason == at->reason)
         return status;
+    for (uint32_t k = 0; k < at->n && !status && !*follows; k++)
+        for (uint32_t d = 0; d < at->shape[k].rank; d++) {
+            const int64_t slope = (int64_t)other.shape[k].dim[d] - at->shape[k].dim[d];
+            if (slope == 0)
+                continue;
+            f->size[k][d] = f->size[k][d] == FREE ? (uint8_t)i : SEVERAL;
+            f->slope[k][d] = slope;
+        }
+    return status;
+}
+
+/* Sizes i and k, with which import goes on where they are the same, now and with others. */
+static enum pith_status join_sizes(struct open_import *o, uint32_t *value, uint32_t i, uint32_t k,
+                                   uint32_t place, bool *found)
+{
+    const uint32_t before = value[k];
+    value[k] += STEP;
+    enum pith_status status = try_value(o, value, i, value[k], place, found);
+    value[k] = before;
+    if (status || !*found)
+        return status;
+    value[i] = value[k];
+    add_range(o, i, 1, UINT32_MAX, 1);
+    memcpy(o->range[o->n_ranges - 1].same_as, o->names.name[k], SIZE_NAME_BYTES);
+    return PITH_OK;
+}
+
+/* Size i, which dimension d of operand k follows, is what makes it a dimension of another operand.
+ * Where two numbers do, neither has to be it, but for 1. */
+static enum pith_status fix_dim(struct open_import *o, uint32_t *value, const struct stop *at,
+                                const struct followed *f, uint32_t k, uint32_t d, bool *found)
+{
+    enum pith_status status = PITH_OK;
+    const uint32_t i = f->size[k][d];
+    uint32_t right = 0;
+    for (uint32_t n = 0; n < at->n; n++)
+        for (uint32_t e = 0; n != k && e < at->shape[n].rank; e++) {
+            const int64_t away = (int64_t)at->shape[n].dim[e] - at->shape[k].dim[d];
+            const int64_t v = value[i] + away * (int64_t)STEP / f->slope[k][d];
+            const uint32_t size = f->size[n][e];
+            bool goes_on = false;
+            if (size == SEVERAL || size == i || v < 1 || v > INT16_MAX || v == value[i] ||
+                v == right)
+                continue;
+            status = try_value(o, value, i, (uint32_t)v, at->place, &goes_on);
+            if (!status && goes_on && size != FREE && v == value[size])
+                return join_sizes(o, value, i, size, at->place, found);
+            if (status || (goes_on && right > 1 && v > 1))
+                return status;
+            right = goes_on && size == FREE && v > right ? (uint32_t)v : right;
+        }
+    return right ? fix_as(o, value, i, right, at->place, found) : status;
+}
+
+static enum pith_status fix_size(struct open_import *o, uint32_t *value, uint32_t i,
+                                 const struct stop *at, const struct followed *f, bool *found)
+{
+    enum pith_status status = PITH_OK;
+    bool any = false;
     for (uint32_t k = 0; k < at->n && !*found && !status; k++)
         for (uint32_t d = 0; d < at->shape[k].rank && !*found && !status; d++)
-            if (!at->constant[k] && at->shape[k].dim[d] != other.shape[k].dim[d])
-                status =
-                    fix_dim(o, value, i, at, at->shape[k].dim[d], other.shape[k].dim[d], found);
+            if (f->size[k][d] == i) {
+                any = true;
+                status = fix_dim(o, value, at, f, k, d, found);
+            }
+    return status || *found || !any ? status : fix_divisor(o, value, i, at, found);
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+/* The size that the node follows and the usual number with which import comes furthest. One sample
+ * alone is more usual than any. */
+static enum pith_status move_size(struct open_import *o, uint32_t *value, const struct stop *at,
+                                  const bool *follows, bool *moved, bool *found)
+{
+    static const uint16_t usual[] = {2,   3,   4,   5,    6,    8,    12,   16,   24,    32,   40,
+                                     48,  64,  80,  96,   128,  160,  192,  224,  256,   320,  400,
+                                     512, 640, 768, 1024, 1600, 2048, 4096, 8000, 16000, 32000};
+    uint32_t furthest = at->place, size = 0, as = 0;
+    for (uint32_t i = o->names.n; i-- > 0;) {
+        bool alone = false;
+        enum pith_status status = PITH_OK;
+        if (follows[i] && o->outermost[i])
+            status = try_value(o, value, i, 1, at->place, &alone);
+        if (status)
+            return status;
+        for (uint32_t k = 0; follows[i] && !alone && k < sizeof usual / sizeof *usual; k++) {
+            struct stop s;
+            const uint32_t before = value[i];
+            value[i] = usual[k];
+            status = find_stop(o, value, &s);
+            value[i] = before;
+            if (status)
+                return status;
+            if (s.place <= furthest)
+                continue;
+            furthest = s.place;
+            size = i;
+            as = usual[k];
+        }
+    }
+    *found = furthest > at->place;
+    if (*found)
+        value[size] = as;
+    moved[size] = moved[size] || *found;
+    return PITH_OK;
+}
+
+/* Between `good`, with which import comes to its end, and `bad`: the last good one. */
+static enum pith_status find_end(struct open_import *o, uint32_t *value, uint32_t i, uint32_t *good,
+                                 uint32_t bad)
+{
+    enum pith_status status = PITH_OK;
+    while (!status && (bad > *good ? bad - *good : *good - bad) > 1) {
+        const uint32_t middle = bad > *good ? *good + (bad - *good) / 2 : bad + (*good - bad) / 2;
+        bool right = false;
+        status = try_value(o, value, i, middle, UINT32_MAX - 1, &right);
+        *(right ? good : &bad) = middle;
+    }
     return status;
+}
+
+uint32_t pith_onnx_roundest(uint32_t low, uint32_t high)
+{
+    uint32_t bit = 1u << 30;
+    while (high / bit * bit < low)
+        bit /= 2;
+    return high / bit * bit;
+}
+
+/* Import comes to its end with value[i]. */
+static enum pith_status find_range(struct open_import *o, uint32_t *value, uint32_t i)
+{
+    bool right = false;
+    uint32_t low = value[i], high = value[i], above = 2 * high;
+    enum pith_status status = try_value(o, value, i, low + 1, UINT32_MAX - 1, &right);
+    if (!status && !right) {
+        status = try_value(o, value, i, 2 * low, UINT32_MAX - 1, &right);
+        if (!status && right)
+            status = try_value(o, value, i, 3 * low, UINT32_MAX - 1, &right);
+        if (!status && right) {
+            add_range(o, i, low, UINT32_MAX, low);
+            return PITH_OK;
+        }
+        above = high + 1;
+    } else {
+        for (bool more = true; more && !status && high < MOST_TRIED; above = 2 * high) {
+            status = try_value(o, value, i, 2 * high, UINT32_MAX - 1, &more);
+            high = more ? 2 * high : high;
+        }
+    }
+    if (!status)
+        status = find_end(o, value, i, &low, 0);
+    if (!status && high < MOST_TRIED)
+        status = find_end(o, value, i, &high, above);
+    high = high < MOST_TRIED ? high : UINT32_MAX;
+    if (!status && high - low < NARROW)
+        low = high = pith_onnx_roundest(low, high);
+    if (!status)
+        add_range(o, i, low, high, 1);
+    return status;
+}
+
+/* At a stop: a size is fixed or joined to another, or else moved. */
+static enum pith_status pass_stop(struct open_import *o, uint32_t *value, const struct stop *at,
+                                  bool *moved, bool *found)
+{
+    struct followed f;
+    bool follows[SIZE_NAMES], any = false;
+    enum pith_status status = PITH_OK;
+    memset(f.size, FREE, sizeof f.size);
+    for (uint32_t i = 0; i < o->names.n && !status; i++)
+        status = note_followed(o, value, i, at, &f, &follows[i]);
+    for (uint32_t i = o->names.n; i-- > 0 && !*found && !status;)
+        if (!follows[i] && !pith_onnx_range_of(o, i))
+            status = fix_size(o, value, i, at, &f, found);
+    if (status || *found)
+        return status;
+    for (uint32_t i = 0; i < o->names.n; i++) {
+        for (uint32_t k = 0; k < INPUTS * PITH_MAX_RANK; k++)
+            follows[i] = follows[i] || f.size[k / PITH_MAX_RANK][k % PITH_MAX_RANK] == i;
+        follows[i] = follows[i] && !pith_onnx_range_of(o, i);
+        any = any || follows[i];
+    }
+    return any ? move_size(o, value, at, follows, moved, found) : PITH_OK;
 }
 
 enum pith_status pith_onnx_fix_sizes(struct open_import *o, uint32_t *value, bool *found)
 {
-    bool again = true;
+    bool again = true, moved[SIZE_NAMES] = {false};
     enum pith_status status = PITH_OK;
-    *found = false;
-    while (again && !status && o->n_fixed < o->names.n) {
-        struct stop at;
+    struct stop at;
+    while (again && !status) {
         again = false;
         status = find_stop(o, value, &at);
         if (status || at.place == UINT32_MAX)
             break;
-        for (uint32_t i = 0; i < o->names.n && !again && !status; i++)
-            status = fix_size(o, value, i, &at, &again);
-        *found = *found || again;
+        status = pass_stop(o, value, &at, moved, &again);
     }
+    for (uint32_t i = 0; i < o->names.n && !status && at.place == UINT32_MAX; i++)
+        if (moved[i] && !pith_onnx_range_of(o, i))
+            status = find_range(o, value, i);
+    *found = o->n_ranges > 0;
     return status;
 }

@@ -12,8 +12,9 @@
  *                        to the first and must hold for all
  *
  * Which numbers a network takes is tried: primes first, then multiples of 8 and of 32 (those that
- * halve a picture several times), which sizes then count, then the same number for sizes without a
- * name, then for all. */
+ * halve a picture several times), which sizes then count. Where it takes none, the node that
+ * refuses them shows more (onnx_fixed_sizes.c); then sizes without a name are the same number, then
+ * all. */
 #include "onnx/onnx_open.h"
 
 #include <stdio.h>
@@ -54,13 +55,22 @@ static void clean_name(const char *text, const char *input, uint32_t dim,
         strcpy(name, "n");
 }
 
-/* The number of a size that has to be one; 0: it is open. */
-static uint32_t fixed_value(const struct open_import *o, const char *text, const char *clean)
+/* What is known of the size that a dimension is; NULL: nothing. */
+static const struct size_range *known_size(const struct open_import *o, const char *text,
+                                           const char *clean)
 {
-    for (uint32_t i = 0; i < o->n_fixed; i++)
-        if (strcmp(o->fixed[i].name, text) == 0 || strcmp(o->fixed[i].name, clean) == 0)
-            return o->fixed[i].value;
-    return 0;
+    for (uint32_t i = 0; i < o->n_ranges; i++)
+        if (strcmp(o->range[i].name, text) == 0 || strcmp(o->range[i].name, clean) == 0)
+            return &o->range[i];
+    return NULL;
+}
+
+const struct size_range *pith_onnx_range_of(const struct open_import *o, uint32_t i)
+{
+    for (uint32_t k = 0; k < o->n_ranges; k++)
+        if (strcmp(o->range[k].name, o->names.name[i]) == 0)
+            return &o->range[k];
+    return NULL;
 }
 
 static enum pith_status note_dim(struct open_import *o, uint32_t input, uint32_t dim, uint32_t rank,
@@ -75,9 +85,12 @@ static enum pith_status note_dim(struct open_import *o, uint32_t input, uint32_t
         return PITH_OK;
     }
     clean_name(text, o->shape[input].name, dim, name);
-    o->shape[input].dim[dim] = fixed_value(o, text, name);
+    const struct size_range *known = known_size(o, text, name);
+    o->shape[input].dim[dim] = known && known->low == known->high ? known->low : 0;
     if (o->shape[input].dim[dim])
         return PITH_OK;
+    if (known && *known->same_as)
+        text = strcpy(name, known->same_as);
     if (!d->named || strcmp(text, "N") == 0 ||
         !pith_size_parse(text, strlen(text), &o->names, true, &d->e)) {
         if (!pith_size_parse(name, strlen(name), &o->names, true, &d->e))
@@ -239,23 +252,28 @@ static enum pith_status plain_pass(struct open_import *o, const uint32_t *value,
     return status;
 }
 
-/* What node i is and reads, but for attributes. */
-static uint32_t wiring(struct onnx_import *im, const struct onnx_node *node, const uint32_t *number)
+/* What node i is and reads, but for attributes. number: of values. */
+static bool note_wiring(struct onnx_import *im, const struct onnx_node *node,
+                        const uint32_t *number, struct node_note *to)
 {
-    uint32_t crc = 0;
-    const uint32_t head[3] = {(uint32_t)node->info->op, node->n_in, node->n_out};
-    crc = pith_crc32c(crc, head, sizeof head);
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        uint32_t v = node->in[i];
-        uint32_t is = v == ONNX_VALUE_NONE ? 0 : im->values[v].constant ? crc_of(im, v) : number[v];
-        crc = pith_crc32c(crc, &is, sizeof is);
+    to->op = (uint32_t)node->info->op;
+    to->n_slots = node->info->n_slots;
+    to->n_in = node->n_in;
+    to->n_out = node->n_out;
+    to->in = calloc(node->n_in + 1u, sizeof *to->in);
+    for (uint32_t i = 0; to->in && i < node->n_in; i++) {
+        const uint32_t v = node->in[i];
+        const bool constant = v != ONNX_VALUE_NONE && im->values[v].constant;
+        const uint32_t is = v == ONNX_VALUE_NONE ? 0 : constant ? crc_of(im, v) : number[v];
+        to->in[i] = (struct input_note){constant, is};
     }
-    return crc;
+    return to->in != NULL;
 }
 
 static enum pith_status note_nodes(struct open_import *o, struct onnx_import *im, struct pass *p)
 {
     uint32_t n = 0, *number = calloc(im->n_values + 1u, sizeof *number);
+    bool noted = number != NULL;
     p->bound = calloc(im->n_bounds + 1u, sizeof *p->bound);
     p->n_bounds = p->bound ? im->n_bounds : 0;
     if (p->n_bounds)
@@ -268,29 +286,27 @@ static enum pith_status note_nodes(struct open_import *o, struct onnx_import *im
         p->output[i] = im->values[pith_onnx_alias(im, im->outputs[i])].shape;
     for (uint32_t i = 0; number && i < im->n_inputs; i++)
         number[im->inputs[i]] = ++n;
-    for (uint32_t i = 0; number && p->node && i < im->n_nodes; i++) {
+    for (uint32_t i = 0; noted && p->node && i < im->n_nodes; i++) {
         const struct onnx_node *node = &im->nodes[i];
         struct node_note *to = &p->node[i];
-        to->op = (uint32_t)node->info->op;
-        to->n_slots = node->info->n_slots;
-        to->hash = wiring(im, node, number);
+        noted = note_wiring(im, node, number, to);
+        to->first = n + 1;
         snprintf(to->name, sizeof to->name, "%.60s",
                  *node->name ? node->name : im->values[node->out[0]].name);
         to->attr = calloc(to->n_slots + 1u, sizeof *to->attr);
-        if (!to->attr)
-            break;
-        memcpy(to->attr, node->attr, to->n_slots * sizeof *to->attr);
+        noted = noted && to->attr;
+        if (noted)
+            memcpy(to->attr, node->attr, to->n_slots * sizeof *to->attr);
+        p->n_nodes++;
         for (uint32_t k = 0; k < node->n_out; k++) {
             const struct shape *shape = &im->values[node->out[k]].shape;
             number[node->out[k]] = ++n;
             to->shapes = pith_onnx_add_shape(to->shapes, shape->rank, shape->dim);
         }
-        p->n_nodes++;
     }
+    p->n_numbers = n;
     free(number);
-    return p->node && p->bound && p->output && p->n_nodes == im->n_nodes
-               ? PITH_OK
-               : pith_error_no_memory(&o->err);
+    return p->node && p->bound && p->output && noted ? PITH_OK : pith_error_no_memory(&o->err);
 }
 
 enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct pith_model **m)
@@ -335,8 +351,10 @@ static const struct family families[] = {{1, 11, false, false},   {1, 11, true, 
  * one by one. */
 static void choose_units(struct open_import *o, uint32_t step)
 {
-    for (uint32_t i = 0; i < o->names.n; i++)
-        o->unit[i] = o->outermost[o->same_as[i]] ? 1 : step;
+    for (uint32_t i = 0; i < o->names.n; i++) {
+        const struct size_range *r = pith_onnx_range_of(o, o->same_as[i]);
+        o->unit[i] = r ? r->step : o->outermost[o->same_as[i]] ? 1 : step;
+    }
     for (uint32_t i = 0; i < o->n_dims; i++) {
         struct size_expression *e = &o->dims[i].scaled;
         *e = o->dims[i].e;
@@ -344,6 +362,18 @@ static void choose_units(struct open_import *o, uint32_t step)
             for (uint32_t k = 0; k < e->term[t].n_factors; k++)
                 e->term[t].times *= (int32_t)o->unit[e->term[t].factor[k]];
     }
+}
+
+/* Of size i, whose range is known: its ends, and what is between them; few multiples. joint:
+ * number of a pass in which all sizes are others, or ONNX_FIT_JOINT; then `more` than the base. */
+static uint32_t value_in(const struct size_range *r, uint32_t i, uint32_t joint, uint32_t more)
+{
+    static const uint8_t times[ONNX_FIT_JOINT] = {2, 7, 5, 12, 17}, eighths[] = {0, 3, 5, 7, 8};
+    if (r->step > 1)
+        return 3 + (joint < ONNX_FIT_JOINT ? times[joint] + i * joint : more);
+    const uint32_t far = 8 * r->low + 1000, span = (r->high < far ? r->high : far) - r->low;
+    const uint32_t at = i % 2 ? ONNX_FIT_JOINT - 1 - joint : joint;
+    return r->low + (joint < ONNX_FIT_JOINT ? span * eighths[at] / 8 : span / 2 + more);
 }
 
 /* Pass 0: all at their base; 1 + 2 i, 2 + 2 i: size i at another; the last ones: all at others,
@@ -364,8 +394,14 @@ static void choose_values(struct open_import *o, const struct family *f)
     for (uint32_t k = 0; k < o->n_passes; k++)
         for (uint32_t i = 0; i < n; i++) {
             uint32_t as = o->same_as[i], more = 0;
+            const struct size_range *range = pith_onnx_range_of(o, as);
             if (k == 1 + 2 * as || k == 2 + 2 * as)
                 more = k == 1 + 2 * as ? 1 : 4;
+            if (range) {
+                o->value[k][i] =
+                    value_in(range, as, k > 2 * n ? k - 2 * n - 1 : ONNX_FIT_JOINT, more);
+                continue;
+            }
             if (k > 2 * n)
                 more = joint[k - 2 * n - 1] + as * (k - 2 * n);
             if (k > 2 * n && f->step > 1)
@@ -380,8 +416,10 @@ static void choose_values(struct open_import *o, const struct family *f)
 
 void pith_onnx_free_pass(struct pass *p)
 {
-    for (uint32_t i = 0; p->node && i < p->n_nodes; i++)
+    for (uint32_t i = 0; p->node && i < p->n_nodes; i++) {
         free(p->node[i].attr);
+        free(p->node[i].in);
+    }
     free(p->node);
     free(p->bound);
     free(p->output);
@@ -396,7 +434,14 @@ static void free_passes(struct open_import *o)
     o->sized = NULL;
 }
 
-/* Which constants follow the sizes: what two imports fold to different elements. */
+static bool other_constant(const struct value_note *a, const struct value_note *b)
+{
+    return (a->constant || b->constant) &&
+           (a->constant != b->constant || a->crc != b->crc || a->empty != b->empty);
+}
+
+/* Which constants follow the sizes: what two imports fold to different elements, or an import with
+ * other numbers did, be they too small or too large. */
 static enum pith_status find_sized(struct open_import *o)
 {
     struct value_note *a = NULL, *b = NULL;
@@ -410,12 +455,20 @@ static enum pith_status find_sized(struct open_import *o)
     if (!status && !o->sized)
         status = pith_error_no_memory(&o->err);
     o->n_sized = n;
-    for (uint32_t i = 0; i < n && !status; i++)
-        o->sized[i] =
-            (a[i].constant || b[i].constant) &&
-            (a[i].constant != b[i].constant || a[i].crc != b[i].crc || a[i].empty != b[i].empty);
-    free(a);
+    o->differs = false;
+    for (uint32_t i = 0; i < n && !status; i++) {
+        o->sized[i] = other_constant(&a[i], &b[i]);
+        if (o->sized[i] || o->forgets || n != o->n_seen || !other_constant(&a[i], &o->seen[i]))
+            continue;
+        o->sized[i] = o->differs = true;
+    }
     free(b);
+    if (o->seen)
+        free(a);
+    else if (a) {
+        o->seen = a;
+        o->n_seen = n;
+    }
     return status;
 }
 
@@ -445,19 +498,6 @@ enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_n
                                       const char *why)
 {
     return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "node '%s' %s", node->name, why);
-}
-
-enum pith_status pith_onnx_same_nodes(struct open_import *o, const struct pass *p)
-{
-    const struct pass *base = &o->pass[0];
-    if (p->n_nodes != base->n_nodes || p->n_bounds != base->n_bounds)
-        return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
-                               "it has %u nodes with some sizes and %u with others", base->n_nodes,
-                               p->n_nodes);
-    for (uint32_t i = 0; i < p->n_nodes; i++)
-        if (p->node[i].op != base->node[i].op || p->node[i].hash != base->node[i].hash)
-            return pith_onnx_fail_sized(o, &base->node[i], "reads other things with other sizes");
-    return PITH_OK;
 }
 
 /* One name for all that are the same number. */
@@ -532,7 +572,7 @@ static enum pith_status leaves_table(struct open_import *o, uint32_t i,
 static enum pith_status add_limits(struct open_import *o, struct pith_model *m, struct onnx_fit *f)
 {
     const struct pass *base = &o->pass[0];
-    m->limits = pith_model_alloc(m, base->n_bounds + 1u, sizeof *m->limits);
+    m->limits = pith_model_alloc(m, base->n_bounds + 2u * SIZE_NAMES, sizeof *m->limits);
     if (!m->limits)
         return pith_error_no_memory(&o->err);
     for (uint32_t i = 0; i < base->n_bounds; i++) {
@@ -611,6 +651,7 @@ static enum pith_status add_formulas(struct open_import *o, struct pith_model *m
 static void sizes_free(struct open_import *o)
 {
     free_passes(o);
+    free(o->seen);
     free(o->shape);
     free(o->dims);
     pith_onnx_close(&o->survey);
@@ -626,13 +667,13 @@ static enum pith_status try_family(struct open_import *o, const struct family *f
     for (uint32_t k = o->n_passes; k-- > 0 && !status;)
         status = pith_onnx_sized_pass(o, k, k == 0 ? &made : NULL);
     for (uint32_t k = 1; k < o->n_passes && !status; k++)
-        status = pith_onnx_same_nodes(o, &o->pass[k]);
+        status = pith_onnx_same_nodes(o, &o->pass[k], NULL);
     if (!status)
         status = add_formulas(o, made);
-    if (!status && o->names.n) {
-        pith_onnx_choose_sizes(o, made);
+    if (!status && o->names.n)
+        status = pith_onnx_choose_sizes(o, made);
+    if (!status && o->names.n)
         status = pith_onnx_test_sizes(o, made);
-    }
     if (status)
         pith_model_free(made);
     else
@@ -649,17 +690,15 @@ static bool is_final(enum pith_status status)
 static enum pith_status try_families(struct open_import *o, struct pith_error *first,
                                      struct pith_model **m)
 {
-    enum pith_status status = PITH_OK;
-    for (uint32_t merging = 0; merging < 3; merging++) {
-        if (!merge(o, merging == 1, merging == 2))
-            continue;
-        for (uint32_t i = 0; i < sizeof families / sizeof *families; i++) {
+    enum pith_status status = PITH_ERR_UNSUPPORTED;
+    for (uint32_t i = 0; i < sizeof families / sizeof *families && !is_final(status); i++) {
+        o->forgets = false;
+        status = try_family(o, &families[i], m);
+        if (!first->status)
+            *first = o->err;
+        o->forgets = true;
+        if (!is_final(status) && o->differs)
             status = try_family(o, &families[i], m);
-            if (is_final(status))
-                return status;
-            if (!first->status)
-                *first = o->err;
-        }
     }
     return status;
 }
@@ -667,23 +706,24 @@ static enum pith_status try_families(struct open_import *o, struct pith_error *f
 static enum pith_status read_open(struct open_import *o, struct pith_model **m)
 {
     struct pith_error first = {0};
-    bool found = true;
+    bool found = false;
     enum pith_status status = note_inputs(o);
     if (status)
         return status;
+    merge(o, false, false);
     status = try_families(o, &first, m);
     if (is_final(status))
         return status;
-    merge(o, false, false);
     choose_values(o, &families[0]);
     enum pith_status fixed = pith_onnx_fix_sizes(o, o->value[0], &found);
     if (!fixed && found)
         fixed = note_dims(o);
-    if (!fixed && found)
-        status = try_families(o, &first, m);
     if (fixed)
         return fixed;
-    if (status && !is_final(status))
+    for (uint32_t merging = !found; merging < 3 && !is_final(status); merging++)
+        if (merge(o, merging == 1, merging == 2))
+            status = try_families(o, &first, m);
+    if (!is_final(status))
         o->err = first;
     return status;
 }

@@ -23,15 +23,24 @@ struct value_note {
     uint32_t crc;
 };
 
+/* What a node reads: the checksum of a constant, or the number of a value, by place. */
+struct input_note {
+    bool constant;
+    uint32_t is;
+};
+
 struct node_note {
-    uint32_t op, hash, n_slots;
-    uint32_t shapes; /* a checksum of those of its results */
-    int32_t *attr;   /* owns */
+    uint32_t op, n_slots, n_in, n_out;
+    uint32_t first;        /* number of its first result; those of the inputs begin with 1 */
+    uint32_t shapes;       /* a checksum of those of its results */
+    int32_t *attr;         /* owns */
+    struct input_note *in; /* owns */
+    uint32_t pair;         /* of pass 0: the node of the last pass compared; UINT32_MAX: none */
     char name[64];
 };
 
 struct pass {
-    uint32_t n_nodes;
+    uint32_t n_nodes, n_numbers;
     struct node_note *node;
     uint32_t n_bounds;
     struct onnx_bound *bound; /* owns */
@@ -39,10 +48,11 @@ struct pass {
     struct shape *output; /* owns */
 };
 
-/* A size that has to be one number: `name` is 0-ended. */
-struct fixed_size {
-    char name[SIZE_NAME_BYTES];
-    uint32_t value;
+/* What a network takes of a size: multiples of `step` from low to high (UINT32_MAX: no end). Where
+ * these are the same, the size is no open one. `name` is 0-ended. */
+struct size_range {
+    char name[SIZE_NAME_BYTES], same_as[SIZE_NAME_BYTES]; /* another size, which it is; or "" */
+    uint32_t low, high, step;
 };
 
 struct open_import {
@@ -62,11 +72,15 @@ struct open_import {
     bool outermost[SIZE_NAMES];   /* a first dimension: rather a number of samples than a length */
     uint32_t same_as[SIZE_NAMES]; /* for numbers: that of this size */
     uint32_t unit[SIZE_NAMES];    /* a size counts so many elements: it has to be a multiple */
-    uint32_t n_fixed;
-    struct fixed_size fixed[SIZE_NAMES];
+    uint32_t n_ranges;
+    struct size_range range[SIZE_NAMES];
     /* the passes */
     bool *sized;
     uint32_t n_sized;
+    struct value_note *seen; /* of the first import that came to its end: n_seen values */
+    uint32_t n_seen;
+    bool forgets; /* constants are compared with each other alone, not with `seen` */
+    bool differs; /* that makes a difference */
     uint32_t n_passes;
     uint32_t value[ONNX_FIT_PASSES + 1][SIZE_NAMES];
     struct pass pass[ONNX_FIT_PASSES + 1]; /* the last: larger sizes, to test what was found */
@@ -76,6 +90,9 @@ struct open_import {
 enum pith_status pith_onnx_begin_pass(struct open_import *o, const uint32_t *value,
                                       struct pith_input_shape *shape, struct pith_import_opts *opts,
                                       struct onnx_import *im);
+
+/* What the network takes of size i of o->names; NULL: any number that it does not refuse. */
+const struct size_range *pith_onnx_range_of(const struct open_import *o, uint32_t i);
 
 /* Continues a checksum of shapes. */
 static inline uint32_t pith_onnx_add_shape(uint32_t crc, uint32_t rank, const uint32_t *dim)
@@ -87,21 +104,26 @@ static inline uint32_t pith_onnx_add_shape(uint32_t crc, uint32_t rank, const ui
  */
 enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct pith_model **m);
 void pith_onnx_free_pass(struct pass *p);
-/* PITH_OK: the nodes of pass 0, but for attributes. */
-enum pith_status pith_onnx_same_nodes(struct open_import *o, const struct pass *p);
 /* "node 'name' why" as the reason. PITH_ERR_UNSUPPORTED. */
 enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_note *node,
                                       const char *why);
 
-/* onnx_size_range.c. */
-void pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m);
+/* onnx_size_range.c. PITH_OK: the nodes of pass 0, but for attributes and, where m is given, nodes
+ * that do nothing with the sizes that it has; those of pass 0 are paired. PITH_ERR_MEMORY;
+ * PITH_ERR_UNSUPPORTED: others, o->err says which. */
+enum pith_status pith_onnx_same_nodes(struct open_import *o, const struct pass *p,
+                                      const struct pith_model *m);
+/* PITH_ERR_MEMORY. */
+enum pith_status pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m);
 /* PITH_OK: imports at larger and smaller sizes make what m says. PITH_ERR_UNSUPPORTED, with the
  * reason in o->err: they do not. PITH_ERR_MEMORY. */
 enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *m);
 
-/* onnx_fixed_sizes.c: whether there are sizes for which weights leave one number. They are added to
- * o->fixed. value [SIZE_NAMES]: numbers that the network does not take; changed. *found false:
- * there are none. PITH_ERR_MEMORY, PITH_ERR_LIMIT. */
+/* Of low to high, low > 0, the number that the largest power of two divides. */
+uint32_t pith_onnx_roundest(uint32_t low, uint32_t high);
+/* onnx_fixed_sizes.c: sizes of which the network takes one number, multiples or a range are added
+ * to o->range. value [SIZE_NAMES]: numbers that it does not take; changed. *found false: there are
+ * none. PITH_ERR_MEMORY, PITH_ERR_LIMIT. */
 enum pith_status pith_onnx_fix_sizes(struct open_import *o, uint32_t *value, bool *found);
 
 #endif

@@ -15,24 +15,30 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
+static bool any_apart(const struct shape *s, const uint32_t step[PITH_MAX_RANK])
+{
+    for (uint32_t i = 2; i < s->rank; i++)
+        if (step[i] > 1)
+            return true;
+    return false;
+}
+
 /* step[i]: the distance of the taps along spatial axis i, of which the first and the last stay.
  * false: all taps are zero, or next to one another. */
 static bool find_steps(const struct shape *s, const float *w, uint32_t step[PITH_MAX_RANK])
 {
-    bool any = false, apart = false;
+    bool any = false;
     for (uint32_t i = 2; i < s->rank; i++)
         step[i] = s->dim[i] - 1;
-    for (size_t k = 0; k < shape_elems(s); k++) {
+    for (size_t k = 0; k < shape_elems(s) && any_apart(s, step); k++) {
         size_t rest = k;
         for (uint32_t i = s->rank; w[k] != 0.0f && i-- > 2; rest /= s->dim[i])
             step[i] = common_divisor(step[i], (uint32_t)(rest % s->dim[i]));
         any = any || w[k] != 0.0f;
     }
-    for (uint32_t i = 2; i < s->rank; i++) {
+    for (uint32_t i = 2; i < s->rank; i++)
         step[i] = step[i] ? step[i] : 1;
-        apart = apart || step[i] > 1;
-    }
-    return any && apart;
+    return any && any_apart(s, step);
 }
 
 enum pith_status pith_onnx_dilate(struct onnx_lower *l)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plans.c - plans of one file for changing sizes, which share weights. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,17 +177,39 @@ static enum pith_status keep(struct pith_plans *p, struct kept *k)
     return PITH_OK;
 }
 
+/* The model itself is right: it can be planned with the sizes that the file has. */
+static bool plans_as_stored(const struct pith_plans *p)
+{
+    struct pith_sizes *sizes = NULL;
+    struct pith_opts opts = p->opts;
+    struct pith_need need;
+    opts.weights_of = NULL;
+    enum pith_status st = pith_sizes_open(p->blob, p->blob_bytes, &sizes, NULL);
+    st = st ? st : pith_sizes_apply(sizes, &opts, NULL);
+    st = st ? st : pith_plan_size(p->blob, p->blob_bytes, &opts, &need);
+    pith_sizes_free(sizes);
+    return st == PITH_OK;
+}
+
 /* What takes no values without elements is the likeliest reason where a size is 0. */
 static enum pith_status describe(const struct pith_plans *p, enum pith_status st,
                                  struct pith_error *err)
 {
     const char *name, *empty = NULL;
+    char all[256] = "";
+    size_t at = 0;
     uint32_t value, max;
-    for (uint32_t i = 0; i < pith_sizes_count(p->sizes); i++)
-        if (!pith_sizes_get(p->sizes, i, &name, &value, &max) && value == 0)
-            empty = name;
+    for (uint32_t i = 0; i < pith_sizes_count(p->sizes) && at < sizeof all; i++) {
+        if (pith_sizes_get(p->sizes, i, &name, &value, &max))
+            continue;
+        empty = value == 0 ? name : empty;
+        at += (size_t)snprintf(all + at, sizeof all - at, "%s%.63s is %" PRIu32, at ? ", " : "",
+                               name, value);
+    }
     if (empty && st == PITH_ERR_UNSUPPORTED)
         return pith_error_set(err, st, "the model does not run where size %s is 0", empty);
+    if (at && st == PITH_ERR_CORRUPT && plans_as_stored(p))
+        return pith_error_set(err, PITH_ERR_ARGUMENT, "the model does not run where %s", all);
     return pith_error_set(err, st, "cannot plan the model: %s", pith_status_text(st));
 }
 

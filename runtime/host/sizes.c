@@ -4,7 +4,8 @@
  *     size NAME VALUE MAX      VALUE: by which the file has its numbers
  *     dim INPUT DIM FORMULA    a dimension of an input
  *     attr NODE SLOT FORMULA   an entry of a node's attributes
- *     most N FORMULA           what may not be more: positions, of which a table has N
+ *     most N FORMULA           what may not be more: positions, of which a table has N; where a
+ *                              size S is at least L, N is 0 and FORMULA is L - S
  */
 #include "host/size_expression.h"
 #include "host/sizes.h"
@@ -246,9 +247,8 @@ enum pith_status pith_size_check_limit(const struct size_expression *e,
     if (pith_size_value(e, value, &is) && is <= (int64_t)most)
         return PITH_OK;
     pith_size_print(e, names, text, sizeof text);
-    return pith_error_set(err, PITH_ERR_ARGUMENT,
-                          "%s would be more than %" PRIu32 ", which is all that a table has", text,
-                          most);
+    return pith_error_set(err, PITH_ERR_ARGUMENT, "%s would be more than %" PRIu32 "%s", text, most,
+                          most ? ", which is all that a table has" : ": a size is too small");
 }
 
 static enum pith_status check_limits(const struct pith_sizes *s, const uint32_t *value,

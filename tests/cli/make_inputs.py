@@ -99,11 +99,12 @@ def main():
     bad[5] = float("nan")
     write("nan.onnx", model(gemm(bad) + ends))
     write("shape.onnx", model(gemm(good) + value(11, "x", [1, 7]) + value(12, "y", [1, 4])))
-    # 6 elements, or one that is repeated: not any number, and not one alone
+    # 6 elements for one sum and 5 for the other, or one that is repeated
     write("open.onnx", model(
         node("Add", ["x", "k"], ["a"], "add") + node("Gemm", ["a", "w"], ["y"], "fc", attr_int("transB", 1)) +
-        field(2, "g") + tensor("k", [1, 6], good[:6]) + tensor("w", [4, 6], good) +
-        value(11, "x", [1, "width"]) + value(12, "y", [1, 4])))
+        node("Add", ["x", "j"], ["z"], "more") +
+        field(2, "g") + tensor("k", [1, 6], good[:6]) + tensor("j", [1, 5], good[:5]) + tensor("w", [4, 6], good) +
+        value(11, "x", [1, "width"]) + value(12, "y", [1, 4]) + value(12, "z", [1, 5])))
     write("opset.onnx", model(gemm(good) + ends, opset=99))
     write("unsupported.onnx", model(
         node("Unique", ["x"], ["a"], "/head/unique_0") +
@@ -145,9 +146,12 @@ def main():
     for name, width in (("line_ends.onnx", 6), ("line_ends_open.onnx", "width" + cut)):
         write(name, model(node("Add", ["x" + cut, "k" + cut], ["a" + cut], "add" + cut) +
                           node("Gemm", ["a" + cut, "w" + cut], ["y" + cut], "fc" + cut, attr_int("transB", 1)) +
+                          (b"" if width == 6 else
+                           node("Add", ["x" + cut, "j"], ["z"], "more") + tensor("j", [1, 5], good[:5])) +
                           field(2, "g") + tensor("k" + cut, [1, 6], good[:6]) +
                           tensor("w" + cut, [4, 6], bad if width == 6 else good) +
-                          value(11, "x" + cut, [1, width]) + value(12, "y" + cut, [1, 4])))
+                          value(11, "x" + cut, [1, width]) + value(12, "y" + cut, [1, 4]) +
+                          (b"" if width == 6 else value(12, "z", [1, 5]))))
     per_channel = [1.0, 0.5, 2.0, 1.5]
     write("norm.onnx", model(
         node("Conv", ["x", "w"], ["c"], "conv") +

@@ -220,6 +220,45 @@ def features(seed):
                    [("y", T.FLOAT, ["time", H]), ("z", T.FLOAT, ["time", 3])]), {"time": [1, 3, 50], "features": [16]}, {}
 
 
+def text_line(seed):
+    """A line of text: one row of features is left of heights 24 to 47."""
+    g = Graph(seed)
+    p = g.node("AveragePool", g.node("Conv", "x", g.weight(5, 3, 3, 3), pads=[1] * 4, strides=[2, 2]),
+               kernel_shape=[12, 2], strides=[12, 2])
+    y = g.node("Transpose", g.node("Squeeze", p, g.ints(2)), perm=[0, 2, 1])
+    g.node("Softmax", g.node("MatMul", y, g.weight(5, 7)), axis=-1, out="y")
+    return g.model([("x", T.FLOAT, ["N", 3, "height", "width"])], [("y", T.FLOAT, ["N", "steps", 7])]), \
+        {"N": [1, 3], "height": [23, 32, 46], "width": [4, 50, 301]}, {}
+
+
+def frames(seed):
+    """Flattened frames of 35 numbers, of features that are a multiple of 35."""
+    g = Graph(seed)
+    g.node("MatMul", g.node("Reshape", "x", g.ints(-1, 35)), g.weight(35, 2), out="y")
+    return g.model([("x", T.FLOAT, ["time", "features"])], [("y", T.FLOAT, ["rows", 2])]), \
+        {"time": [1, 2, 9], "features": [35, 70, 350]}, {}
+
+
+def streams(seed):
+    """One sequence alone, since the state is of one; two names of its length."""
+    g, H = Graph(seed), 6
+    y = g.node("GRU", "x", g.weight(1, 3 * H, 4), g.weight(1, 3 * H, H), "", "", "h", n_out=2, hidden_size=H)
+    g.node("Add", g.node("Squeeze", y[0], g.ints(1, 2)), g.node("Slice", "z", g.ints(0), g.ints(H), g.ints(1)), out="y")
+    return g.model([("x", T.FLOAT, ["time", "n", 4]), ("h", T.FLOAT, [1, 1, H]), ("z", T.FLOAT, ["steps", 8])],
+                   [("y", T.FLOAT, ["time", H])]), {"time": [1, 3, 50], "n": [1]}, {}
+
+
+def switched(seed):
+    """Other values below a length of 300, another axis below 20."""
+    g = Graph(seed)
+    n = g.dim("x", 1)
+    f = g.node("Where", g.node("Less", n, g.const(np.int64(300))), g.const(np.float32(2)), g.const(np.float32(-3)))
+    axis = g.node("Where", g.node("Less", n, g.const(np.int64(20))), g.const(np.int64(1)), g.const(np.int64(2)))
+    g.node("CumSum", g.node("MatMul", g.node("Mul", "x", f), g.weight(4, 99)), axis, out="y")
+    return g.model([("x", T.FLOAT, ["N", "seq", 4])], [("y", T.FLOAT, ["N", "seq", 99])]), \
+        {"N": [1, 2], "seq": [20, 299, 300, 1000]}, {}
+
+
 def run(*words):
     return subprocess.run([PITH, *words], capture_output=True, text=True)
 
@@ -240,7 +279,8 @@ def outputs_of(file, feed, work, names):
 def feed_of(model, sizes, fixed, rng):
     feed = {}
     for i in model.graph.input:
-        shape = [d.dim_value or eval(d.dim_param, {}, sizes) for d in i.type.tensor_type.shape.dim]
+        shape = [d.dim_value or eval(d.dim_param, {}, {"steps": sizes.get("time")} | sizes)
+                 for d in i.type.tensor_type.shape.dim]
         if i.name in fixed:
             feed[i.name] = np.full(shape, fixed[i.name], np.int64)
         elif i.type.tensor_type.elem_type == T.FLOAT:
@@ -349,7 +389,8 @@ def main():
     failed = False
     seed = int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
-        for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features):
+        for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features, text_line, frames, streams,
+                     switched):
             for line in check(make, seed, work):
                 print(f"{make.__name__}: {line}")
                 failed = True

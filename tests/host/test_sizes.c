@@ -127,6 +127,13 @@ static void test_fit(void **state)
     t[1].dim[1] = 90 + (t[0].dim[1] = 30);
     assert_int_equal(pith_sizes_fit(s, t, 3, &err), PITH_OK);
     pith_sizes_free(s);
+    s = read_sizes("size S 9 50\nmost 0 4 - S\ndim 0 1 S\n");
+    t[0].dim[1] = 3;
+    assert_int_equal(pith_sizes_fit(s, t, 1, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "4 - S would be more than 0: a size is too small");
+    t[0].dim[1] = 4;
+    assert_int_equal(pith_sizes_fit(s, t, 1, &err), PITH_OK);
+    pith_sizes_free(s);
 }
 
 static void test_apply(void **state)

@@ -386,11 +386,11 @@ static struct proto open_graph(void)
 }
 
 /* Takes 6 elements, whatever its input declares. */
-static struct proto six_elements(void)
+static struct proto six_elements(int columns)
 {
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x s -> y"));
-    build_ints(&g, "s", 2, 2, 3);
+    build_ints(&g, "s", 2, 2, columns);
     build_input(&g, "x", 2, 1, -1);
     build_output(&g, "y");
     return build_model(g, 13);
@@ -427,7 +427,12 @@ static void test_open_sizes(void **state)
             assert_null(m->values[m->nodes[i].in[0]].constant);
     assert_null(value_named(m, "n")->constant);
     pith_model_free(m);
-    file = six_elements();
+    file = six_elements(3);
+    m = import(&file, NULL);
+    assert_int_equal(m->n_sizes, 0);
+    shape_is(value_named(m, "x"), 2, 1, 6);
+    pith_model_free(m);
+    file = six_elements(0);
     refuse(&file, NULL, PITH_ERR_ARGUMENT,
            "net.onnx: input 'x' dim 1 'd1' is open: give --input-shape x:1x1 (it cannot stay open: "
            "node 'r' (Reshape): its inputs and attributes do not fit: f32 1x11)");
@@ -567,7 +572,7 @@ static void test_check_open_dims_and_nan(void **state)
     assert_int_equal(r->n_unsupported, 0);
     pith_onnx_report_free(r);
     free(file.data);
-    file = six_elements();
+    file = six_elements(0);
     assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
     assert_int_equal(r->n_open, 1);
     assert_int_equal(r->open_dims[0].dim, 1);

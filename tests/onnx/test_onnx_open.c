@@ -28,6 +28,12 @@ static const struct {
     {"x f32 [N,seq,4] | " LENGTH "Div n 160 -> k; Add k 1 -> end; Range 0 end 1 -> at;"
      "Cast{to=1} at -> f; ReduceSum{keepdims=0} f [0] -> g; Mul x g -> y | y",
      {"N=1 seq=100", "N=2 seq=1000"}},
+    /* another value with small sizes */
+    {"x f32 [N,seq,4] | " LENGTH "Less n 300 -> c; Where c 1.5 2.5 -> f; Mul x f -> y | y",
+     {"N=1 seq=1", "N=2 seq=299", "N=1 seq=300"}},
+    /* a range */
+    {"x f32 [N,2,h,w] | AveragePool{kernel_shape=24,2 strides=24,2} x -> p; Squeeze p [2] -> y | y",
+     {"N=1 h=24 w=2", "N=2 h=40 w=9", "N=1 h=47 w=100"}},
     /* Range: from 0, from a number, from a size, of fractions, in steps, downwards */
     {"x f32 [N,seq,4] | " STEPS "Cast{to=1} at -> f; Unsqueeze f [1] -> g; Add x g -> y | y",
      {"N=1 seq=1", "N=2 seq=40"}},
@@ -229,21 +235,48 @@ static void test_no_memory(void **state)
     }
 }
 
-/* Names of sizes, the values they have and their largest, in order. */
+/* Names of sizes, the values they have, their least, and their largest, in order. */
 static void test_chosen(void **state)
 {
     static const struct {
         const char *net, *sizes;
     } chosen[] = {
-        {"x f32 [N,seq,4] | Relu x -> y | y", "seq 128 16777215;"},
-        {"x f32 [N,?,4] | Relu x -> y | y", "x_1 128 16777215;"},
-        {"x f32 [N,3,h,w] | Relu x -> y | y", "h 224 2631720; w 224 4067203;"},
+        {"x f32 [N,seq,4] | Relu x -> y | y", "seq 128, 1 to 16777215;"},
+        {"x f32 [N,?,4] | Relu x -> y | y", "x_1 128, 1 to 16777215;"},
+        {"x f32 [N,3,h,w] | Relu x -> y | y", "h 224, 1 to 2631720; w 224, 1 to 4067203;"},
         {"x f32 [N,a.b,4]; z f32 [N,2c+1,4] | Relu x -> y; Relu z -> w | y w",
-         "a.b 128 16777215; _c_1 128 16777215;"},
+         "a.b 128, 1 to 16777215; _c_1 128, 1 to 16777215;"},
         /* a table of 64 positions, its ends, and what grows to a value of 512 MiB */
-        {"x f32 [N,seq,4] | " STEPS "Gather ~64x4 at -> p; Add x p -> y | y", "seq 64 64;"},
-        {"x f32 [1,n,1] | Transpose{perm=0,2,1} x -> t; MatMul x t -> y | y", "n 128 11585;"},
-        {"x f32 [1,a,4]; z f32 [1,b,4] | Add x z -> y | y", "a 128 16777215;"},
+        {"x f32 [N,seq,4] | " STEPS "Gather ~64x4 at -> p; Add x p -> y | y", "seq 64, 1 to 64;"},
+        {"x f32 [1,n,1] | Transpose{perm=0,2,1} x -> t; MatMul x t -> y | y", "n 128, 1 to 11585;"},
+        {"x f32 [1,a,4]; z f32 [1,b,4] | Add x z -> y | y", "a 128, 1 to 16777215;"},
+        /* another axis with small sizes; a Slice that ends beyond them is none */
+        {"x f32 [N,seq,4] | " LENGTH "Less n 20 -> c; Where c 1 2 -> axis; CumSum x axis -> y | y",
+         "seq 128, 20 to 16777215;"},
+        {"x f32 [N,seq,4] | " LENGTH "Less n 300 -> c; Where c 1 2 -> axis; CumSum x axis -> y | y",
+         "seq 1009, 300 to 16777215;"},
+        {"x f32 [N,seq,4] | Slice x [0] [64] [1] -> y | y", "seq 128, 1 to 16777215;"},
+        /* a pool and a Squeeze leave heights that a step makes one row */
+        {"x f32 [N,2,h,w] | AveragePool{kernel_shape=24,2 strides=24,2} x -> p; Squeeze p [2] -> y"
+         "| y",
+         "h 32, 24 to 47; w 224, 1 to 1917396;"},
+        /* the least of a frame, and one frame at most */
+        {"x f32 [N,seq] | Unsqueeze x [1] -> u; Conv{strides=128,} u ~4x1x256 -> c; Squeeze c [2] "
+         "-> "
+         "y | y",
+         "seq 256, 256 to 383;"},
+        /* features of a weight, of a state; a height that is a multiple; a sum, though 1 is
+         * repeated, too */
+        {"x f32 [N,a,b] | Relu x -> r; MatMul r ~12x3 -> y | y", "a 128, 1 to 11184810;"},
+        {"x f32 [t,n,4]; h f32 [1,1,2] | RNN{hidden_size=2} x ~1x2x4 ~1x2x2 ' ' h -> y s | y s",
+         "t 1, 1 to 16777215;"},
+        {"x f32 [N,t,f] | Reshape x [-1,35] -> y | y",
+         "n 1, 1 to 75192; t 128, 1 to 116205; f 3, 1 to 20506;"},
+        {"x f32 [1,w] | Add x ~1x6 -> y | y", ""},
+        /* two names of the same number, beside another size */
+        {"x f32 [2,a,b,4]; z f32 [2,c,4] | Slice x [100] [9999] [2] -> s;"
+         "ReduceSum{keepdims=0} s [2] -> m; Add m z -> y | y",
+         "a 128, 1 to 17586; b 224, 101 to 1525201;"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
@@ -251,8 +284,8 @@ static void test_chosen(void **state)
             read_network(network_file(chosen[i].net, NULL, false), chosen[i].net);
         char text[256] = "", *p = text;
         for (uint32_t k = 0; k < m->n_sizes; k++)
-            p += sprintf(p, "%s%s %u %u;", k ? " " : "", m->sizes[k].name, m->sizes[k].value,
-                         m->sizes[k].max);
+            p += sprintf(p, "%s%s %u, %u to %u;", k ? " " : "", m->sizes[k].name, m->sizes[k].value,
+                         pith_model_least_size(m, k), m->sizes[k].max);
         assert_string_equal(text, chosen[i].sizes);
         pith_model_free(m);
     }

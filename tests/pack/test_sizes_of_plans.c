@@ -200,6 +200,25 @@ static void test_empty_is_refused(void **state)
     }
 }
 
+/* What other nodes do not take is said of the sizes, not of the file. */
+static void test_not_taken(void **state)
+{
+    (void)state;
+    struct pith_model *m = begin();
+    const uint32_t v = step(m, PITH_OP_RESHAPE, "flat", X, PITH_VALUE_NONE);
+    attr(m)[ATTR_RESHAPE_DIMS] = 1;
+    attr(m)[ATTR_RESHAPE_DIMS + 1] = 6;
+    struct pith_buffer b = finish(m, v, "size P 2 9\ndim 0 0 P");
+    struct pith_plans *p = open_plans(&b);
+    struct pith_plan *plan;
+    struct pith_error err = {0};
+    assert_int_equal(plan_at(p, 3, &plan, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "the model does not run where P is 3");
+    assert_int_equal(plan_at(p, 2, &plan, &err), PITH_OK);
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
 /* The same sizes give the same plan, of which the last two stay as they are. */
 static void test_kept(void **state)
 {
@@ -259,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty_is_left_out),
         cmocka_unit_test(test_empty_is_refused),
+        cmocka_unit_test(test_not_taken),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_seen_sizes_cost_nothing),
     };
