@@ -94,9 +94,11 @@ static bool with_product(const struct onnx_fit *f, const struct lines *l, struct
         for (uint32_t b = a + 1; b < f->n_sizes; b++) {
             int64_t step = ((int64_t)f->size[last][a] - f->size[0][a]) *
                            ((int64_t)f->size[last][b] - f->size[0][b]);
+            if (f->skipped[a] || f->skipped[b] || step == 0)
+                continue;
             int64_t by = step / common(missing, step); /* a broken number of products */
             struct lines scaled = {.q = l->q * by};
-            if (f->skipped[a] || f->skipped[b] || scaled.q > MOST_OF_PRODUCT)
+            if (scaled.q > MOST_OF_PRODUCT)
                 continue;
             for (uint32_t i = 0; i < f->n_sizes; i++)
                 scaled.p[i] = l->p[i] * by;

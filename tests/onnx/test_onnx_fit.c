@@ -111,6 +111,19 @@ static void test_each_pass_counts(void **state)
     }
 }
 
+/* A product whose factors do not both differ in the last pass: nothing divides by their steps. */
+static void test_same_in_last_pass(void **state)
+{
+    struct onnx_fit f;
+    struct size_expression e;
+    (void)state;
+    fill(&f, 2);
+    f.size[f.n_passes - 1][0] = f.size[0][0];
+    for (uint32_t k = 0; k < f.n_passes; k++)
+        f.number[k] = (int32_t)(f.size[k][0] * f.size[k][1]);
+    assert_false(pith_onnx_fit(&f, &e));
+}
+
 /* B is always A: the formula names A alone. */
 static void test_skipped(void **state)
 {
@@ -134,8 +147,8 @@ static void test_skipped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formulas),
-                                       cmocka_unit_test(test_each_pass_counts),
-                                       cmocka_unit_test(test_skipped)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formulas), cmocka_unit_test(test_each_pass_counts),
+        cmocka_unit_test(test_same_in_last_pass), cmocka_unit_test(test_skipped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
