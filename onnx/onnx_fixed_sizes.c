@@ -14,40 +14,28 @@
 
 #include <stdlib.h>
 
-#define INPUTS 8u
-#define NUMBERS 8u
 #define STEP                                                                                       \
     240u /* a multiple of most strides, so what follows the size differs by a whole number */
 #define MOST_TRIED (1u << 20)
 #define NARROW 12u /* ranges that hold fewer numbers are too small to find formulas in */
 
-/* Where an import stops, and what the node there reads. */
-struct stop {
-    uint32_t place;  /* in the order of execution; UINT32_MAX: nowhere */
-    uint32_t reason; /* a checksum of the message that something is not supported, or 0 */
-    uint32_t n, n_numbers;
-    struct shape shape[INPUTS];
-    int64_t number[NUMBERS]; /* of its constants, those of few integers */
-};
-
 static void note_numbers(struct onnx_import *im, uint32_t value, struct stop *s)
 {
     if (!im->values[value].constant || im->values[value].type != PITH_I64 ||
-        shape_elems(&im->values[value].shape) > NUMBERS || pith_onnx_load(im, value) ||
+        shape_elems(&im->values[value].shape) > ONNX_STOP_NUMBERS || pith_onnx_load(im, value) ||
         im->values[value].empty)
         return;
     const struct onnx_value *v = &im->values[value];
-    for (uint64_t i = 0; i < shape_elems(&v->shape) && s->n_numbers < NUMBERS; i++)
+    for (uint64_t i = 0; i < shape_elems(&v->shape) && s->n_numbers < ONNX_STOP_NUMBERS; i++)
         s->number[s->n_numbers++] = ((const int64_t *)v->data)[i];
 }
 
-static void note_stop(struct onnx_import *im, struct stop *s)
+static void note_inputs(struct onnx_import *im, uint32_t place, struct stop *s)
 {
-    if (im->stopped >= im->n_order)
+    if (place >= im->n_order)
         return;
-    const struct onnx_flat *flat = &im->flat[im->order[im->stopped]];
-    s->place = im->stopped;
-    for (uint32_t i = 0; i < flat->n_in && i < INPUTS; i++) {
+    const struct onnx_flat *flat = &im->flat[im->order[place]];
+    for (uint32_t i = 0; i < flat->n_in && i < ONNX_STOP_INPUTS; i++) {
         const uint32_t v = pith_onnx_alias(im, flat->in[i]);
         if (v == ONNX_VALUE_NONE || !im->values[v].known)
             continue;
@@ -56,8 +44,8 @@ static void note_stop(struct onnx_import *im, struct stop *s)
     }
 }
 
-/* PITH_OK wherever it stops. */
-static enum pith_status find_stop(struct open_import *o, const uint32_t *value, struct stop *s)
+enum pith_status pith_onnx_find_stop(struct open_import *o, const uint32_t *value, uint32_t of,
+                                     struct stop *s)
 {
     struct pith_import_opts opts;
     struct onnx_import im;
@@ -68,8 +56,9 @@ static enum pith_status find_stop(struct open_import *o, const uint32_t *value, 
     enum pith_status status = pith_onnx_begin_pass(o, value, shape, &opts, &im);
     if (!status) {
         status = pith_onnx_to_nodes(&im, o->bytes, o->n);
-        if (status)
-            note_stop(&im, s);
+        if (status && im.stopped < im.n_order)
+            s->place = im.stopped;
+        note_inputs(&im, of < s->place ? of : s->place, s);
         if (status == PITH_ERR_UNSUPPORTED)
             s->reason = pith_crc32c(1, o->err.text, strlen(o->err.text));
         pith_onnx_close(&im);
@@ -85,7 +74,7 @@ static enum pith_status try_value(struct open_import *o, uint32_t *value, uint32
     struct stop s;
     const uint32_t before = value[i];
     value[i] = v;
-    enum pith_status status = find_stop(o, value, &s);
+    enum pith_status status = pith_onnx_find_stop(o, value, UINT32_MAX, &s);
     value[i] = before;
     *goes_on = s.place > place;
     return status;
@@ -149,8 +138,8 @@ static enum pith_status fix_divisor(struct open_import *o, uint32_t *value, uint
 /* Which size a dimension follows at a stop. */
 enum { FREE = UINT8_MAX, SEVERAL = UINT8_MAX - 1 };
 struct followed {
-    uint8_t size[INPUTS][PITH_MAX_RANK];  /* FREE: it follows none */
-    int64_t slope[INPUTS][PITH_MAX_RANK]; /* by STEP of that size */
+    uint8_t size[ONNX_STOP_INPUTS][PITH_MAX_RANK];  /* FREE: it follows none */
+    int64_t slope[ONNX_STOP_INPUTS][PITH_MAX_RANK]; /* by STEP of that size */
 };
 
 /* f: of size i alone, with those before in it; follows[i]: the place of the stop depends on it.
@@ -160,7 +149,7 @@ static enum pith_status note_followed(struct open_import *o, uint32_t *value, ui
 {
     struct stop other;
     value[i] += STEP;
-    enum pith_status status = find_stop(o, value, &other);
+    enum pith_status status = pith_onnx_find_stop(o, value, UINT32_MAX, &other);
     value[i] -= STEP;
     *follows = other.place != at->place || other.n != at->n;
     if (!*follows && at->reason && other.reason == at->reason)
@@ -255,7 +244,7 @@ static enum pith_status move_size(struct open_import *o, uint32_t *value, const 
             struct stop s;
             const uint32_t before = value[i];
             value[i] = usual[k];
-            status = find_stop(o, value, &s);
+            status = pith_onnx_find_stop(o, value, UINT32_MAX, &s);
             value[i] = before;
             if (status)
                 return status;
@@ -344,7 +333,7 @@ static enum pith_status pass_stop(struct open_import *o, uint32_t *value, const 
     if (status || *found)
         return status;
     for (uint32_t i = 0; i < o->names.n; i++) {
-        for (uint32_t k = 0; k < INPUTS * PITH_MAX_RANK; k++)
+        for (uint32_t k = 0; k < ONNX_STOP_INPUTS * PITH_MAX_RANK; k++)
             follows[i] = follows[i] || f.size[k / PITH_MAX_RANK][k % PITH_MAX_RANK] == i;
         follows[i] = follows[i] && !pith_onnx_range_of(o, i);
         any = any || follows[i];
@@ -359,7 +348,7 @@ enum pith_status pith_onnx_fix_sizes(struct open_import *o, uint32_t *value, boo
     struct stop at;
     while (again && !status) {
         again = false;
-        status = find_stop(o, value, &at);
+        status = pith_onnx_find_stop(o, value, UINT32_MAX, &at);
         if (status || at.place == UINT32_MAX)
             break;
         status = pass_stop(o, value, &at, moved, &again);

@@ -159,8 +159,10 @@ static enum pith_status note_dims(struct open_import *o)
         for (uint32_t i = 0; i < o->n_inputs && !status; i++)
             status = note_input(o, i);
         check_batch(o);
-        if (status || batch == o->batch)
+        if (status || batch == o->batch) {
+            pith_onnx_apply_relations(o);
             return status;
+        }
     }
     return PITH_OK;
 }
@@ -694,6 +696,8 @@ static enum pith_status try_families(struct open_import *o, struct pith_error *f
     for (uint32_t i = 0; i < sizeof families / sizeof *families && !is_final(status); i++) {
         o->forgets = false;
         status = try_family(o, &families[i], m);
+        if (status == PITH_ERR_LIMIT && first->status)
+            status = first->status; /* larger sizes than those that were refused */
         if (!first->status)
             *first = o->err;
         o->forgets = true;
@@ -703,11 +707,27 @@ static enum pith_status try_families(struct open_import *o, struct pith_error *f
     return status;
 }
 
+/* Sizes that follow others lose their names. */
+static enum pith_status relate_sizes(struct open_import *o)
+{
+    enum pith_status status = PITH_OK;
+    for (bool found = true; found && !status;) {
+        merge(o, false, false);
+        choose_values(o, &families[0]);
+        status = pith_onnx_relate_sizes(o, o->value[0], &found);
+        if (!status && found)
+            status = note_dims(o);
+    }
+    return status == PITH_ERR_LIMIT ? PITH_OK : status;
+}
+
 static enum pith_status read_open(struct open_import *o, struct pith_model **m)
 {
     struct pith_error first = {0};
     bool found = false;
     enum pith_status status = note_inputs(o);
+    if (!status)
+        status = relate_sizes(o);
     if (status)
         return status;
     merge(o, false, false);

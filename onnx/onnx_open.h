@@ -55,6 +55,22 @@ struct size_range {
     uint32_t low, high, step;
 };
 
+/* A size that follows others, as in "past + seq"; texts are 0-ended. */
+struct size_relation {
+    char name[SIZE_NAME_BYTES];
+    char formula[SIZE_TEXT_BYTES];
+};
+
+/* Where an import stops, and what a node there reads. */
+enum { ONNX_STOP_INPUTS = 8, ONNX_STOP_NUMBERS = 8 };
+struct stop {
+    uint32_t place;  /* in the order of execution; UINT32_MAX: nowhere */
+    uint32_t reason; /* a checksum of the message that something is not supported, or 0 */
+    uint32_t n, n_numbers;
+    struct shape shape[ONNX_STOP_INPUTS];
+    int64_t number[ONNX_STOP_NUMBERS]; /* of its constants, those of few integers */
+};
+
 struct open_import {
     const struct onnx_import *like;
     const void *bytes;
@@ -74,6 +90,8 @@ struct open_import {
     uint32_t unit[SIZE_NAMES];    /* a size counts so many elements: it has to be a multiple */
     uint32_t n_ranges;
     struct size_range range[SIZE_NAMES];
+    uint32_t n_relations;
+    struct size_relation relation[SIZE_NAMES];
     /* the passes */
     bool *sized;
     uint32_t n_sized;
@@ -125,5 +143,15 @@ uint32_t pith_onnx_roundest(uint32_t low, uint32_t high);
  * to o->range. value [SIZE_NAMES]: numbers that it does not take; changed. *found false: there are
  * none. PITH_ERR_MEMORY, PITH_ERR_LIMIT. */
 enum pith_status pith_onnx_fix_sizes(struct open_import *o, uint32_t *value, bool *found);
+/* PITH_OK wherever it stops. s->shape: what node `of` reads, where import comes so far, else what
+ * the one reads where it stops. PITH_ERR_MEMORY, PITH_ERR_LIMIT. */
+enum pith_status pith_onnx_find_stop(struct open_import *o, const uint32_t *value, uint32_t of,
+                                     struct stop *s);
+
+/* onnx_related_sizes.c: whether the node that refuses the numbers value [SIZE_NAMES] shows that a
+ * size follows others. One is added to o->relation. PITH_ERR_MEMORY, PITH_ERR_LIMIT. */
+enum pith_status pith_onnx_relate_sizes(struct open_import *o, const uint32_t *value, bool *found);
+/* Dimensions have what is known instead of the sizes that follow others, which lose their names. */
+void pith_onnx_apply_relations(struct open_import *o);
 
 #endif

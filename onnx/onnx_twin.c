@@ -78,8 +78,7 @@ void pith_onnx_note_sized(struct onnx_import *im, const struct onnx_flat *flat)
 /* ---- the leaves ------------------------------------------------------------------------------ */
 
 /* [delta] of `type`, as often as `n`; summed up, each element without itself: 0, delta, 2 delta. */
-static uint32_t count_up(struct onnx_steps *s, enum pith_type type, const void *delta, int64_t n,
-                         bool exclusive)
+static uint32_t count_up(struct onnx_steps *s, enum pith_type type, const void *delta, int64_t n)
 {
     const uint32_t one = 1;
     void *data;
@@ -91,16 +90,16 @@ static uint32_t count_up(struct onnx_steps *s, enum pith_type type, const void *
     const struct step_attr repeats[] = {{ATTR_TILE_REPEATS, 1},
                                         {ATTR_TILE_REPEATS + 1, (int32_t)n}};
     const struct step_attr sum[] = {
-        {ATTR_KIND, ALONG_CUM_SUM}, {ATTR_ALONG_AXIS, 0}, {ATTR_ALONG_EXCLUSIVE, exclusive}};
+        {ATTR_KIND, ALONG_CUM_SUM}, {ATTR_ALONG_AXIS, 0}, {ATTR_ALONG_EXCLUSIVE, true}};
     x = pith_step(s, PITH_OP_TILE, 1, &x, 2, repeats);
     return pith_step(s, PITH_OP_ALONG_AXIS, 1, &x, 3, sum);
 }
 
-/* The number n as a list of one. */
+/* The number n as a list of one: the last of 0, 1, ... n, which is there for an n of 0, too. */
 static uint32_t number_of(struct onnx_steps *s, int64_t n)
 {
     const int64_t one = 1;
-    uint32_t sums = count_up(s, PITH_I64, &one, n, false);
+    uint32_t sums = count_up(s, PITH_I64, &one, n + 1);
     return pith_step_slice(s, sums, 0, -1, INT32_MAX, 1);
 }
 
@@ -143,10 +142,10 @@ static uint32_t range_twin(struct onnx_steps *s, uint32_t value)
         const double skipped = start[2] != 0 ? start[0] / start[2] : -1;
         if (skipped < 1 || skipped != (double)(int32_t)skipped)
             s->status = pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "its start follows sizes");
-        uint32_t all = count_up(s, type, delta, (int64_t)skipped + (int64_t)n, true);
+        uint32_t all = count_up(s, type, delta, (int64_t)skipped + (int64_t)n);
         return pith_step_slice(s, all, 0, (int32_t)skipped, INT32_MAX, 1);
     }
-    uint32_t x = count_up(s, type, delta, (int64_t)n, true);
+    uint32_t x = count_up(s, type, delta, (int64_t)n);
     if (start[0] == 0)
         return x;
     void *data;

@@ -147,13 +147,9 @@ static int64_t slice_count(int64_t start, int64_t end, int64_t step, int64_t dim
     return count > 0 ? count : 0;
 }
 
-/* Shape arithmetic may well take nothing of a constant; a tensor of the network may not be empty.
- */
+/* A part of no elements: a Concat goes on without it; what computes something of it is refused. */
 static enum pith_status take_nothing(struct onnx_lower *l, const struct shape *s)
 {
-    if (!l->im->values[l->in[0]].constant)
-        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                   "its output is empty, and empty tensors are not supported");
     struct onnx_value *v = &l->im->values[l->first_out];
     v->data = pith_onnx_alloc(&l->im->budget, 1, 1);
     if (!v->data)

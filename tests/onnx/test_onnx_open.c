@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "core/op_number.h"
 #include "failing_import.h"
 #include "network_text.h"
 
@@ -291,11 +292,72 @@ static void test_chosen(void **state)
     }
 }
 
+/* Sizes that follow others have no names of their own. */
+static void test_related(void **state)
+{
+    static const struct {
+        const char *net, *open, *fixed;
+    } cases[] = {
+        {"x f32 [1,seq,4]; p f32 [1,past,4]; m f32 [1,total] | Concat{axis=1} p x -> c;"
+         "Unsqueeze m [2] -> n; Mul c n -> y | y",
+         "seq=3 past=5", "seq=3 past=5 total=8"},
+        {"m f32 [1,total]; x f32 [1,seq,4]; p f32 [1,past,4]; v f32 [1,values,4] |"
+         "Concat{axis=1} p x -> k; Transpose{perm=0,2,1} k -> t; MatMul x t -> s; Add s m -> a;"
+         "Concat{axis=1} v x -> w; MatMul a w -> y | y",
+         "seq=6 past=2", "seq=6 past=2 values=2 total=8"},
+        {"m f32 [1,total]; p f32 [1,past,4]; x f32 [1,seq,4] | Shape p -> s; Gather s 1 -> n;"
+         "Unsqueeze n [0] -> from; Slice m from [1000000] [1] -> new; Unsqueeze new [2] -> w;"
+         "Mul x w -> z; Concat{axis=1} p z -> y | y",
+         "seq=4 past=7", "seq=4 past=7 total=11"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].net;
+        struct bound_sizes open = bind_sizes(cases[i].open), fixed = bind_sizes(cases[i].fixed);
+        struct pith_model *m = read_network(network_file(text, NULL, false), text);
+        if (m->n_sizes != 2)
+            fail_msg("%s: %u sizes", text, m->n_sizes);
+        struct running a = run_network(m, &open, text);
+        struct running b =
+            run_network(read_network(network_file(text, &fixed, false), text), NULL, text);
+        outputs_agree(&a, 0, &b, 0, 0, text);
+        stop_running(&a);
+        stop_running(&b);
+    }
+}
+
+/* A length of 0 that is read as a number: nothing is added to x. */
+static void test_number_of_none(void **state)
+{
+    const char *net = "x f32 [1,seq,4]; p f32 [1,past,4] | Shape p -> t; Gather t 1 -> n;"
+                      "Cast{to=1} n -> f; Concat{axis=1} p x -> c; Add c f -> y | y";
+    const char *same = "x f32 [1,3,4] | Add x 0.0 -> y | y";
+    struct bound_sizes none = bind_sizes("seq=3 past=0");
+    (void)state;
+    struct running a = run_network(read_network(network_file(net, NULL, false), net), &none, net);
+    struct running b = run_network(read_network(network_file(same, NULL, false), same), NULL, same);
+    outputs_agree(&a, 0, &b, 0, 0, net);
+    stop_running(&a);
+    stop_running(&b);
+}
+
+/* A part without elements is left out of a Concat. */
+static void test_part_of_none(void **state)
+{
+    const char *net = "x f32 [N,3,4] | Slice x [0] [4] [2] -> a; Slice x [4] [1000] [2] -> b;"
+                      "Neg a -> c; Concat{axis=2} c b -> y | y";
+    struct pith_model *m = read_network(network_file(net, NULL, false), net);
+    (void)state;
+    assert_int_equal(m->nodes[m->n_nodes - 1].op, PITH_OP_UNARY);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_as_fixed), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_multiples), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_chosen)};
+        cmocka_unit_test(test_multiples),     cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_related),       cmocka_unit_test(test_number_of_none),
+        cmocka_unit_test(test_part_of_none),  cmocka_unit_test(test_chosen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* onnx_related_sizes.c - sizes that a file names apart though one follows others: a mask is as long
+ * as the past and the new tokens together, the values of a cache are as many as its keys.
+ *
+ * An import with unrelated numbers stops at a node whose inputs do not fit together. Other numbers
+ * for each size show which dimensions there follow it, and how. Two of them that have to be equal
+ * give an equation; it is taken if import goes on with it, for two choices of the other sizes. */
+#include "onnx/onnx_open.h"
+
+#include <stdlib.h>
+
+#define DIMS (ONNX_STOP_INPUTS * PITH_MAX_RANK)
+#define MOST_SUMMED 4u /* sizes: 12 sums */
+#define STEP 240 /* a multiple of most strides, so that a dimension changes by a whole number */
+
+/* A dimension of the node: times[i] of size i, and `plus`. */
+struct linear {
+    int64_t times[SIZE_NAMES];
+    int64_t plus;
+};
+
+/* false: some dimension does not follow the sizes so. */
+static bool solve(const struct open_import *o, const struct linear *a, const struct linear *b,
+                  uint32_t i, struct size_expression *e)
+{
+    const int64_t own = a->times[i] - b->times[i];
+    *e = (struct size_expression){.divisor = 1};
+    if (own != 1 && own != -1)
+        return false;
+    for (uint32_t k = 0; k < o->names.n; k++) {
+        const int64_t times = -own * (a->times[k] - b->times[k]);
+        if (k == i || times == 0)
+            continue;
+        if (times < 0 || times > INT16_MAX || e->n_terms == SIZE_TERMS - 1)
+            return false;
+        e->term[e->n_terms++] = (struct size_term){(int32_t)times, 1, {(uint8_t)k}};
+    }
+    const int64_t plus = -own * (a->plus - b->plus);
+    if (plus < 0 || plus > INT16_MAX || e->n_terms == 0)
+        return false;
+    if (plus)
+        e->term[e->n_terms++] = (struct size_term){(int32_t)plus, 0, {0}};
+    return true;
+}
+
+/* *reached: where import stops with size i as e says, and with other numbers, too. */
+static enum pith_status test_relation(struct open_import *o, const uint32_t *value, uint32_t i,
+                                      const struct size_expression *e, uint32_t *reached)
+{
+    enum pith_status status = PITH_OK;
+    *reached = UINT32_MAX;
+    for (uint32_t other = 0; other < 2 && !status; other++) {
+        uint32_t v[SIZE_NAMES];
+        int32_t result = 0;
+        struct stop s = {0};
+        for (uint32_t k = 0; k < o->names.n; k++)
+            v[k] = value[k] + other * (40 + 9 * k);
+        if (pith_size_value(e, v, &result) && result > 0) {
+            v[i] = (uint32_t)result;
+            status = pith_onnx_find_stop(o, v, UINT32_MAX, &s);
+        }
+        *reached = s.place < *reached ? s.place : *reached;
+    }
+    return status;
+}
+
+static enum pith_status add_relation(struct open_import *o, uint32_t i,
+                                     const struct size_expression *e)
+{
+    struct size_relation *r = &o->relation[o->n_relations++];
+    memcpy(r->name, o->names.name[i], sizeof r->name);
+    pith_size_print(e, &o->names, r->formula, sizeof r->formula);
+    return PITH_OK;
+}
+
+/* All dimensions of the node where import stops, as they follow the sizes. */
+static enum pith_status follow_dims(struct open_import *o, const uint32_t *value,
+                                    const struct stop *at, struct linear *dim)
+{
+    enum pith_status status = PITH_OK;
+    memset(dim, 0, DIMS * sizeof *dim);
+    for (uint32_t k = 0; k < at->n; k++)
+        for (uint32_t d = 0; d < at->shape[k].rank; d++)
+            dim[k * PITH_MAX_RANK + d].plus = at->shape[k].dim[d];
+    for (uint32_t i = 0; i < o->names.n && !status; i++) {
+        uint32_t v[SIZE_NAMES];
+        struct stop s;
+        memcpy(v, value, sizeof v);
+        v[i] += STEP;
+        status = pith_onnx_find_stop(o, v, at->place, &s);
+        if (status || s.place < at->place || s.n != at->n)
+            continue;
+        for (uint32_t k = 0; k < at->n; k++)
+            for (uint32_t d = 0; d < at->shape[k].rank && d < s.shape[k].rank; d++) {
+                struct linear *l = &dim[k * PITH_MAX_RANK + d];
+                l->times[i] = ((int64_t)s.shape[k].dim[d] - at->shape[k].dim[d]) / STEP;
+                l->plus -= l->times[i] * value[i];
+            }
+    }
+    return status;
+}
+
+/* The last size that an equation of two dimensions gives is the one that follows. */
+static enum pith_status relate(struct open_import *o, const uint32_t *value, const struct stop *at,
+                               const struct linear *dim, bool *found)
+{
+    enum pith_status status = PITH_OK;
+    for (uint32_t a = 0; a < at->n * PITH_MAX_RANK; a++)
+        for (uint32_t b = (a / PITH_MAX_RANK + 1) * PITH_MAX_RANK; b < at->n * PITH_MAX_RANK; b++)
+            for (uint32_t i = o->names.n; i-- > 0;) {
+                struct size_expression e;
+                uint32_t reached = 0;
+                if (!solve(o, &dim[a], &dim[b], i, &e))
+                    continue;
+                status = test_relation(o, value, i, &e, &reached);
+                if (status)
+                    return status;
+                if (reached > at->place) {
+                    *found = true;
+                    return add_relation(o, i, &e);
+                }
+            }
+    return status;
+}
+
+/* Where the node shows no equation, as a Slice of a mask from the past on: a size may be the sum of
+ * two others. Import comes furthest with the right one. */
+static enum pith_status relate_sum(struct open_import *o, const uint32_t *value, uint32_t place,
+                                   bool *found)
+{
+    const uint32_t n = o->names.n;
+    struct size_expression best = {0};
+    uint32_t of = 0, furthest = place;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t a = 0; a < n; a++)
+            for (uint32_t b = a + 1; b < n; b++) {
+                const struct size_expression e = {
+                    1, 2, {{1, 1, {(uint8_t)a}}, {1, 1, {(uint8_t)b}}}};
+                uint32_t reached = 0;
+                if (i == a || i == b)
+                    continue;
+                enum pith_status status = test_relation(o, value, i, &e, &reached);
+                if (status)
+                    return status;
+                *found = reached > furthest || (*found && reached < furthest);
+                if (reached > furthest) {
+                    furthest = reached;
+                    of = i;
+                    best = e;
+                }
+            }
+    return *found ? add_relation(o, of, &best) : PITH_OK;
+}
+
+enum pith_status pith_onnx_relate_sizes(struct open_import *o, const uint32_t *value, bool *found)
+{
+    struct stop at;
+    struct linear *dim = NULL;
+    *found = false;
+    if (o->names.n < 2 || o->n_relations == SIZE_NAMES)
+        return PITH_OK;
+    enum pith_status status = pith_onnx_find_stop(o, value, UINT32_MAX, &at);
+    if (status || at.place == UINT32_MAX)
+        return status;
+    dim = malloc(DIMS * sizeof *dim);
+    status = dim ? follow_dims(o, value, &at, dim) : PITH_ERR_MEMORY;
+    if (!status)
+        status = relate(o, value, &at, dim, found);
+    if (!status && !*found && o->names.n <= MOST_SUMMED)
+        status = relate_sum(o, value, at.place, found);
+    free(dim);
+    return status;
+}
+
+/* ---- what was found, in the dimensions of inputs --------------------------------------------- */
+
+/* Terms of the same names become one. false: there are too many. */
+static bool add_term(struct size_expression *e, const struct size_term *t)
+{
+    for (uint32_t i = 0; i < e->n_terms; i++)
+        if (e->term[i].n_factors == t->n_factors &&
+            memcmp(e->term[i].factor, t->factor, t->n_factors) == 0) {
+            e->term[i].times += t->times;
+            return true;
+        }
+    if (e->n_terms == SIZE_TERMS)
+        return false;
+    e->term[e->n_terms++] = *t;
+    return true;
+}
+
+static bool substitute(struct size_expression *in, uint32_t name, const struct size_expression *by)
+{
+    struct size_expression e = {.divisor = in->divisor};
+    bool fits = true;
+    for (uint32_t t = 0; t < in->n_terms && fits; t++) {
+        const struct size_term *term = &in->term[t];
+        bool has = false;
+        for (uint32_t k = 0; k < term->n_factors; k++)
+            has = has || term->factor[k] == name;
+        if (has && term->n_factors > 1)
+            return false;
+        for (uint32_t k = 0; has && k < by->n_terms && fits; k++) {
+            struct size_term product = by->term[k];
+            product.times *= term->times;
+            fits = add_term(&e, &product);
+        }
+        if (!has)
+            fits = add_term(&e, term);
+    }
+    if (fits)
+        *in = e;
+    return fits;
+}
+
+static void drop_name(struct open_import *o, uint32_t name)
+{
+    const uint32_t behind = --o->names.n - name;
+    memmove(o->names.name[name], o->names.name[name + 1], behind * sizeof *o->names.name);
+    memmove(&o->picture[name], &o->picture[name + 1], behind * sizeof *o->picture);
+    memmove(&o->outermost[name], &o->outermost[name + 1], behind * sizeof *o->outermost);
+    for (uint32_t i = 0; i < o->n_dims; i++)
+        for (uint32_t t = 0; t < o->dims[i].e.n_terms; t++)
+            for (uint32_t k = 0; k < o->dims[i].e.term[t].n_factors; k++)
+                if (o->dims[i].e.term[t].factor[k] > name)
+                    o->dims[i].e.term[t].factor[k]--;
+}
+
+void pith_onnx_apply_relations(struct open_import *o)
+{
+    for (uint32_t r = 0; r < o->n_relations; r++) {
+        struct size_expression by;
+        const char *name = o->relation[r].name, *formula = o->relation[r].formula;
+        const uint32_t i = pith_size_name(&o->names, name, strlen(name));
+        bool fits =
+            i != UINT32_MAX && pith_size_parse(formula, strlen(formula), &o->names, false, &by);
+        for (uint32_t k = 0; k < o->n_dims && fits; k++) {
+            struct size_expression e = o->dims[k].e;
+            fits = substitute(&e, i, &by);
+        }
+        for (uint32_t k = 0; k < o->n_dims && fits; k++)
+            substitute(&o->dims[k].e, i, &by);
+        if (fits)
+            drop_name(o, i);
+    }
+}
