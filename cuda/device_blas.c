@@ -82,18 +82,13 @@ static bool is_faster(const struct lowering *l, uint32_t first, uint32_t second)
     return !result && ms[1] < ms[0];
 }
 
-static bool same_shape(const struct timed_product *a, const struct timed_product *b)
-{
-    return memcmp(a->shape, b->shape, sizeof a->shape) == 0;
-}
-
 /* The last of those that were timed are known. */
 static bool blas_is_faster(const struct lowering *l, struct timed_product p, uint32_t first,
                            uint32_t second)
 {
     struct pith_cuda *c = l->cuda;
     for (uint32_t i = 0; i < c->n_timed && i < TIMED_PRODUCTS; i++)
-        if (same_shape(&c->timed[i], &p))
+        if (memcmp(c->timed[i].shape, p.shape, sizeof p.shape) == 0)
             return c->timed[i].by_blas;
     p.by_blas = is_faster(l, first, second);
     c->timed[c->n_timed++ % TIMED_PRODUCTS] = p;

@@ -265,7 +265,9 @@ static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
     if (!st)
         st = lower_all(p, err);
     if (!st)
-        st = find_ends(p, err);
+        pith_device_chain(l, p->step);
+    if (!st)
+        st = l->no_memory ? no_memory(err) : find_ends(p, err);
     if (!st)
         st = fill_constants(p, err);
     return st ? st : capture(p, err);

@@ -53,6 +53,8 @@ enum pith_status pith_device_enqueue(struct pith_cuda_plan *p, uint64_t limit,
                                      struct pith_error *err);
 /* Whether the walk never has to wait: no step needs the CPU, and no data decides. */
 bool pith_device_is_fixed(const struct pith_cuda_plan *p);
+/* device_chain.c: joins launches of steps of l->plan that are functions of an element. */
+void pith_device_chain(struct lowering *l, struct device_step *step);
 /* Addresses that the walk needs of a control step. */
 void pith_device_lower_control(struct lowering *l, const struct step *s);
 

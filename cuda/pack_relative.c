@@ -185,11 +185,6 @@ static void put_entry(uint32_t *words, uint32_t lots, bool wide, uint32_t at, ui
     pair[(alone ? 1 : wide ? 2 + odd : 2) * SPMV_LANES] |= index << (wide ? bit : bit + 4 * odd);
 }
 
-static uint32_t lines_of(uint32_t lots, bool wide)
-{
-    return wide ? 2 * lots : (lots * RELATIVE_PAIR + 1) / 2;
-}
-
 /* Lanes choose in turn, and each is the first at times. Words are 0 before. */
 static void write_row(const struct row *r, uint32_t lots, bool wide, uint32_t *words,
                       uint16_t *start)
@@ -220,7 +215,7 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
                         .n = (uint32_t)(end - first)};
         cut_row(&r);
         const uint32_t lots = (r.longest + RELATIVE_LOT - 1) / RELATIVE_LOT;
-        const uint32_t own = lines_of(lots, f.wide);
+        const uint32_t own = f.wide ? 2 * lots : (lots * RELATIVE_PAIR + 1) / 2;
         if (to) {
             uint32_t *row_at = (uint32_t *)(void *)(to + f.row_at);
             row_at[i] = (uint32_t)lines;
@@ -234,47 +229,43 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
     return lines;
 }
 
-/* A filler adds the first centroid times 0. to [n_groups, n_centroids] */
-static enum pith_status finite_codebooks(const struct weight *w, float *to)
-{
-    enum pith_status st = pith_weight_codebooks(w, to);
-    for (uint32_t i = 0; i < w->n_groups * w->n_centroids && !st; i++)
-        if (!isfinite(to[i]))
-            st = PITH_ERR_UNSUPPORTED;
-    return st;
-}
-
-enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes)
+/* to NULL: counts bytes alone. Codebooks are finite, as a filler adds the first centroid times 0.
+ */
+static enum pith_status pack(const struct weight *w, uint8_t *to, uint64_t *bytes)
 {
     struct nonzeros z = {0};
     if (!suits(w))
         return PITH_ERR_UNSUPPORTED;
-    float *book = malloc((size_t)w->n_groups * w->n_centroids * sizeof *book);
-    enum pith_status st = book ? finite_codebooks(w, book) : PITH_ERR_MEMORY;
-    free(book);
+    const size_t n_values = w->n_groups * w->n_centroids;
+    float *book = malloc(n_values * sizeof *book);
+    enum pith_status st = book ? pith_weight_codebooks(w, book) : PITH_ERR_MEMORY;
+    for (size_t i = 0; i < n_values && !st; i++)
+        st = isfinite(book[i]) ? PITH_OK : PITH_ERR_UNSUPPORTED;
     if (!st)
         st = pith_nonzeros_new(w, &z);
-    if (st)
+    if (st) {
+        free(book);
         return st;
+    }
     *bytes = pith_relative_layout(w).words +
              (pack_rows(w, &z, NULL) + RELATIVE_AHEAD) * SPMV_LANES * sizeof(uint32_t);
+    if (to) {
+        memset(to, 0, *bytes);
+        memcpy(to, book, n_values * sizeof *book);
+        pack_rows(w, &z, to);
+    }
     pith_nonzeros_free(&z);
+    free(book);
     return PITH_OK;
+}
+
+enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes)
+{
+    return pack(w, NULL, bytes);
 }
 
 enum pith_status pith_relative_pack(const struct weight *w, uint8_t *to)
 {
-    struct nonzeros z = {0};
     uint64_t bytes;
-    enum pith_status st = pith_relative_bytes(w, &bytes);
-    if (!st)
-        st = pith_nonzeros_new(w, &z);
-    if (st)
-        return st;
-    memset(to, 0, bytes);
-    st = pith_weight_codebooks(w, (float *)(void *)to);
-    if (!st)
-        pack_rows(w, &z, to);
-    pith_nonzeros_free(&z);
-    return st;
+    return pack(w, to, &bytes);
 }

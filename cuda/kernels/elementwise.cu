@@ -98,6 +98,27 @@ KERNEL(zip, zip_args)
     zip_element(arg, i);
 }
 
+DEVICE float chained(const void *x, uint32_t i, uint32_t period, uint32_t type, float before)
+{
+    return x ? value_at(x, i < period ? i : i % period, type) : before;
+}
+
+KERNEL(chain, chain_args)
+{
+    FOR_EACH(i, arg->n)
+    {
+        float y = 0.0f;
+        for (uint32_t k = 0; k < arg->count; k++) {
+            const struct chain_link *l = &arg->link[k];
+            float x = chained(l->a, i, l->a_period, l->a_type, y);
+            if (l->zip != CHAIN_MAP)
+                x = zipped_f32(l->zip, x, chained(l->b, i, l->b_period, l->b_type, y));
+            y = mapped(l->act, l->act_a, l->act_b, x);
+            put_value(l->y, i, l->y_type, y);
+        }
+    }
+}
+
 KERNEL(batch_norm_f32, batch_norm_args)
 {
     FOR_EACH(i, arg->n)

@@ -21,6 +21,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
 #define DEVICE_KERNELS(KERNEL)                                                                     \
     KERNEL(map_f32, map_args)                                                                      \
     KERNEL(zip, zip_args)                                                                          \
+    KERNEL(chain, chain_args)                                                                      \
     KERNEL(compare, compare_args)                                                                  \
     KERNEL(where, where_args)                                                                      \
     KERNEL(cast, cast_args)                                                                        \
@@ -106,6 +107,22 @@ struct zip_args {
     uint32_t a_type, b_type, y_type; /* of ZIP_F32, and all that follows */
     uint32_t act;                    /* enum act_kind, with its parameters */
     float act_a, act_b;
+};
+
+/* Functions of element i, one behind the other: y[i] = act(a zip b), or act(a). An operand begins
+ * anew after `period` elements; NULL: it is the result before. */
+#define CHAIN_MOST 16u
+#define CHAIN_MAP UINT32_MAX
+struct chain_link {
+    const void *a, *b;
+    void *y;
+    uint32_t a_period, b_period, a_type, b_type, y_type;
+    uint32_t zip, act; /* enum zip_op, or CHAIN_MAP; a kind of map_args */
+    float act_a, act_b;
+};
+struct chain_args {
+    uint32_t n, count;
+    struct chain_link link[CHAIN_MOST];
 };
 
 /* y = a compared with b, bytes 0 and 1: z without a type of its own and without activation; z.op:

@@ -39,6 +39,8 @@ static void compare(const char *name, uint32_t order, bool half)
     if (facts.cpu_steps != 0)
         fail_msg("%s: %u of %u steps run on the CPU", name, facts.cpu_steps, facts.steps);
     assert_true(facts.launches > 0);
+    if (strcmp(name, "kws_LSTM_L") == 0) /* its cell is a chain, where it was fourteen launches */
+        assert_true(facts.launches < 450);
     uint64_t made = fake_counts().allocations_made;
     for (uint64_t seed = 1; seed <= 2; seed++) {
         run_on(cpu, seed);
@@ -46,7 +48,7 @@ static void compare(const char *name, uint32_t order, bool half)
         for (uint32_t i = 0; i < pith_plan_output_count(pith_engine_plan(cpu)); i++) {
             double off = difference(pith_engine_plan(gpu), pith_engine_plan(cpu), i);
             if (getenv("VERBOSE"))
-                print_message("%s: %g\n", name, off);
+                print_message("%s: %g, %u launches\n", name, off, facts.launches);
             most = fmax(most, off);
             if (!(off <= (half ? HALF_BOUND : BOUND)))
                 fail_msg("%s, order %u, output %u: %g off", name, order, i, off);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools, softmax and sums of rows as the device runs them (device_case.h), against the CPU's
- * reference: the same bits. */
+ * reference, and chains of functions of an element against themselves: the same bits. */
 #include "device_case.h"
 
 static struct pith_kernels reference;
@@ -184,14 +184,131 @@ static void test_row_sums(void **state)
     }
 }
 
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+#define SLOTS 18u /* half of them of f32, half of 16 bits */
+#define SLOT 320u
+#define LINKS 24u
+
+/* Elements of a type, some in a slot as others are, some on the edge of two; n of them lie apart
+ * from those of x and b. */
+static uint8_t *drawn_values(uint8_t *memory, uint32_t type, const uint8_t *x, const uint8_t *b,
+                             uint32_t n)
+{
+    for (;;) {
+        const uint32_t at = below(SLOTS / 2 - 1) * SLOT + (below(4) ? 0 : below(SLOT));
+        uint8_t *y = memory + (type ? SLOTS / 2 * SLOT * 4 + 2 * at : 4 * at);
+        if ((!x || y >= x + 4 * n || x >= y + 4 * n) && (!b || y >= b + 4 * n || b >= y + 4 * n))
+            return y;
+    }
+}
+
+/* Operands of [rows, columns]: as they are, turned, repeated along either axis, or one element. */
+static void draw_steps(uint32_t step[2], uint32_t rows, uint32_t columns)
+{
+    const uint32_t kind = below(6);
+    step[0] = kind == 1 || kind == 2 ? 0 : kind == 3 || kind == 4 ? 1 : columns;
+    step[1] = kind == 2 || kind == 3 ? 0 : kind == 4 ? rows : 1;
+}
+
+static uint32_t type_at(const uint8_t *memory, const uint8_t *x)
+{
+    return x >= memory + SLOTS / 2 * SLOT * 4 ? values : VALUE_F32;
+}
+
+/* Reads what the launch before wrote, or something else. */
+static uint8_t *draw_launch(struct lowering *l, uint8_t *memory, uint32_t n, uint8_t *last)
+{
+    static const uint32_t kinds[] = {ACT_SIGMOID, ACT_RELU, ACT_TANH, ACT_NONE};
+    const uint32_t rows = n % 3 ? 1 : 3, b_type = below(3) ? VALUE_F32 : values;
+    const uint32_t y_type = below(3) ? VALUE_F32 : values;
+    uint8_t *x = below(2) && last ? last : drawn_values(memory, below(3) ? 0 : values, 0, 0, 0);
+    uint8_t *b = drawn_values(memory, b_type, x, NULL, n);
+    uint8_t *y = below(4) ? drawn_values(memory, y_type, x, b, n) : x;
+    const struct map_args m = {.x = x,
+                               .y = y,
+                               .x_type = type_at(memory, x),
+                               .y_type = type_at(memory, y),
+                               .n = n,
+                               .kind = kinds[below(4)]};
+    struct zip_args z = {.a = x,
+                         .b = b,
+                         .y = y,
+                         .n = n,
+                         .op = below(3),
+                         .rank = 2,
+                         .dim = {rows, n / rows},
+                         .a_step = {n / rows, 1},
+                         .a_type = m.x_type,
+                         .b_type = b_type,
+                         .y_type = m.y_type,
+                         .act = ACT_TANH};
+    draw_steps(z.b_step, rows, n / rows);
+    if (below(2))
+        pith_device_launch(l, LAUNCH_map_f32, n, &m, sizeof m);
+    else
+        pith_device_launch(l, LAUNCH_zip, n, &z, sizeof z);
+    return y;
+}
+
+/* Launches that read and write here and there, one by one and in chains: the same bits in all of
+ * the memory, in every order of threads. */
+static void test_chains(void **state)
+{
+    (void)state;
+    const uint32_t bytes = SLOTS / 2 * SLOT * 6;
+    const struct op_info plain = {.flags = 0}, control = {.flags = OP_CONTROL};
+    struct step steps[LINKS] = {0};
+    struct pith_plan own = {.step = steps, .n_steps = LINKS};
+    struct guarded memory = guard_new(bytes, 1);
+    uint8_t *before = malloc(bytes), *expected = malloc(bytes);
+    uint32_t joined = 0;
+    values = in_halves ? VALUE_BF16 : VALUE_F16;
+    for (uint32_t round = 0; round < 60; round++) {
+        struct lowering l = {.plan = &own};
+        struct device_step d[LINKS];
+        uint8_t *last = NULL;
+        uint32_t n = 1 + below(300);
+        for (uint32_t i = 0; i < LINKS; i++) {
+            n = below(10) ? n : 1 + below(300);
+            last = draw_launch(&l, memory.data, n, last);
+            steps[i].args.info = below(16) ? &plain : &control;
+            d[i] = (struct device_step){.first = i, .on_cpu = !below(16)};
+            d[i].n = !d[i].on_cpu;
+        }
+        for (uint32_t i = 0; i < bytes / 6; i++) {
+            ((float *)memory.data)[i] = random_f32(&seed);
+            ((uint16_t *)memory.data)[bytes / 3 + i] = (uint16_t)bits_of(random_f32(&seed));
+        }
+        memcpy(before, memory.data, bytes);
+        run_actions(&l, 0);
+        memcpy(expected, memory.data, bytes);
+        memcpy(memory.data, before, bytes);
+        pith_device_chain(&l, d);
+        assert_false(l.no_memory);
+        for (uint32_t i = 0; i < LINKS; i++) {
+            const struct action *a = &l.action[d[i].first];
+            if (d[i].n || d[i].on_cpu)
+                ptx_launch(a->kernel, a->grid, l.args + a->arg, orders[round % 4]);
+            assert_true(steps[i].args.info == &plain || d[i].n || d[i].on_cpu);
+            joined += !d[i].n && !d[i].on_cpu;
+        }
+        assert_memory_equal(memory.data, expected, bytes);
+        pith_device_lowering_free(&l);
+    }
+    assert_true(joined > 60 * LINKS / 4);
+    free(before);
+    free(expected);
+    guard_free(&memory);
+}
+
 int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_pools),
-        cmocka_unit_test(test_other_pools),
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_row_sums),
+        cmocka_unit_test(test_small_pools), cmocka_unit_test(test_other_pools),
+        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_row_sums),
+        cmocka_unit_test(test_chains),
     };
     return RUN_IN_BOTH(tests);
 }
