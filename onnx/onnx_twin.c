@@ -260,7 +260,6 @@ static uint32_t leaf_twin(struct onnx_steps *s, uint32_t value, bool *leaf)
 static enum pith_status make_twin(struct onnx_import *im, uint32_t value, uint32_t sized,
                                   uint32_t *twin)
 {
-    const struct onnx_value *v = &im->values[value];
     struct onnx_lower t = {.im = im, .flat = &im->flat[im->values[sized].producer]};
     const uint32_t output = sized - t.flat->out;
     const bool folds = !im->no_fold;
@@ -272,8 +271,6 @@ static enum pith_status make_twin(struct onnx_import *im, uint32_t value, uint32
     t.info = t.row ? pith_op_get(t.row->op) : NULL;
     if (!t.info || t.flat->role != ONNX_PLAIN || output >= t.n_out)
         return pith_onnx_node_fail(&t, PITH_ERR_UNSUPPORTED, "its result follows open sizes");
-    if (v->empty)
-        return pith_onnx_node_fail(&t, PITH_ERR_UNSUPPORTED, "its result has no elements");
     for (uint32_t i = 0; i < t.n_out; i++) {
         uint32_t made = pith_onnx_add_value(im, im->values[t.flat->out + i].name);
         if (made == ONNX_VALUE_NONE)
@@ -297,7 +294,7 @@ enum pith_status pith_onnx_twin(struct onnx_lower *l, uint32_t *value)
 {
     struct onnx_import *im = l->im;
     uint32_t twin = ONNX_VALUE_NONE, sized = sized_value(im, *value);
-    if (sized == ONNX_VALUE_NONE)
+    if (sized == ONNX_VALUE_NONE || im->values[*value].empty) /* of none: the node decides */
         return PITH_OK;
     enum pith_status status = PITH_OK;
     const bool outside = !l->flat || l->flat->part == 0;

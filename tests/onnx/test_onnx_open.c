@@ -16,6 +16,9 @@
 static const struct {
     const char *net, *sizes[4];
 } networks[] = {
+    /* a part of no elements, whatever the size */
+    {"x f32 [N,seq,4] | Slice x [4] [1000] [2] -> b; Neg x -> c; Concat{axis=2} c b -> y | y",
+     {"N=1 seq=3", "N=2 seq=40"}},
     /* the sizes themselves */
     {"x f32 [N,seq,4] | " LENGTH "Cast{to=1} n -> f; Div x f -> y | y",
      {"N=1 seq=3", "N=2 seq=40"}},
