@@ -272,7 +272,6 @@ enum pith_status pith_onnx_describe_tensor(struct onnx_import *im, uint32_t valu
         return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "tensor '%.100s' has %zu dims, at most %u",
                               v->name, t->n_dims, PITH_MAX_RANK);
     v->shape = (struct shape){.rank = (uint32_t)t->n_dims};
-    v->known = true;
     v->wide = t->data_type == DT(DOUBLE);
     for (uint32_t i = 0; i < v->shape.rank; i++) {
         if (t->dims[i] < 0 || t->dims[i] > INT32_MAX)
@@ -281,7 +280,9 @@ enum pith_status pith_onnx_describe_tensor(struct onnx_import *im, uint32_t valu
         v->empty |= t->dims[i] == 0;
         v->shape.dim[i] = (uint32_t)t->dims[i];
     }
-    return v->empty ? PITH_OK : check_elements(im, v);
+    enum pith_status status = v->empty ? PITH_OK : check_elements(im, v);
+    v->known = !status; /* it may be loaded */
+    return status;
 }
 
 enum pith_status pith_onnx_copy(struct onnx_import *im, uint32_t value, void *dst)

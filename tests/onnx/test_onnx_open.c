@@ -355,12 +355,34 @@ static void test_part_of_none(void **state)
     pith_model_free(m);
 }
 
+/* A list of numbers whose bytes are not there is not read where import stops. */
+static void test_missing_numbers(void **state)
+{
+    const int64_t dims[1] = {3};
+    char input[] = "x f32 [1,seq,4]";
+    struct proto g = {0};
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    const struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 1u << 30};
+    (void)state;
+    add_text_input(&g, input, NULL);
+    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x list -> y"));
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("list", BUILD_INT64, dims, 1, "", 0));
+    build_output(&g, "y");
+    struct proto file = build_model(g, 17);
+    assert_int_not_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err),
+                         PITH_OK);
+    assert_non_null(strstr(err.text, "tensor 'list'"));
+    free(file.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_as_fixed), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_multiples),     cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_related),       cmocka_unit_test(test_number_of_none),
-        cmocka_unit_test(test_part_of_none),  cmocka_unit_test(test_chosen)};
+        cmocka_unit_test(test_part_of_none),  cmocka_unit_test(test_missing_numbers),
+        cmocka_unit_test(test_chosen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
