@@ -451,9 +451,9 @@ const struct cli_command cmd_compare = {
     "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
     "A is the original, an ONNX file or a .pith. Without data both models run on random inputs "
     "from a\n"
-    "seed. All outputs are compared, paired by name. With --tol the exit code is 1 where the "
-    "outputs or layers differ by more. A value that "
-    "is\n"
+    "seed. All outputs are compared, paired by name. With --tol the exit code is 1 where outputs "
+    "or\n"
+    "layers differ by more. A value that is\n"
     "NaN or infinite in one model only is beyond every tolerance; where both have the same NaN "
     "or\n"
     "infinity, it is equal. Layers are paired by name (by position where a file has no names), "

@@ -138,7 +138,7 @@ def integers():
         one("added", h.make_node("Add", ["x", "w"], ["y"]), [9, 100], [9, 100], (9, 100), 100, axis=1)
         save("bias_" + name, [dequantize(zero=""), dequantize(q="p", scale="t", zero="", to="b"),
                               h.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
-                              h.make_node("ReduceMean", ["c", "axes"], ["y"], keepdims=0)],
+                              h.make_node("ReduceMax", ["c", "axes"], ["y"], keepdims=0)],
              weights((16, 8, 3, 3), (), False) + [("p", rng.integers(0, 100, 16).astype(kind)),
                                                   ("t", np.array(0.01, np.float32)), ("axes", np.array([2, 3]))],
              [("x", [1, 8, 9, 9])], [("y", [1, 16])])

@@ -359,7 +359,7 @@ def test_open_sizes():
             t.join()
         check(not wrong, wrong[:2])
         for words, inputs in (
-                ('is not width', [of('a', [1, 3], [1, 2, 3]), of('b', [1, 1, 2], [1, 2])]),
+                ('has to be width', [of('a', [1, 3], [1, 2, 3]), of('b', [1, 1, 2], [1, 2])]),
                 ('where size height is 0', [of('a', [1, 3], [1, 2, 3]), of('b', [1, 0, 3], [])]),
                 ("not that of the network's metadata", [of('a', [2, 3], [1] * 6), of('b', [1, 1, 3], [1] * 3)]),
                 ('fewer values than its shape', [of('a', [1, 99999999], [1]), of('b', [1, 1, 3], [1] * 3)]),
