@@ -37,7 +37,7 @@ static uint32_t *input_dim(const struct pith_model *m, const struct pith_sized *
 uint32_t pith_model_least_size(const struct pith_model *m, uint32_t i)
 {
     uint32_t least = 1;
-    for (uint32_t k = 0; k < m->n_limits; k++) {
+    for (uint32_t k = 0; m && i < m->n_sizes && k < m->n_limits; k++) {
         char *name = NULL;
         const unsigned long number = strtoul(m->limits[k].formula, &name, 10);
         const bool is = m->limits[k].most == 0 && strncmp(name, " - ", 3) == 0 &&

@@ -177,7 +177,7 @@ enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, 
 enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *value,
                                       struct pith_error *err);
 
-/* The least value of size i < m->n_sizes that limits leave; 1: they leave all. */
+/* The least value of size i that limits leave; 1: they leave all, or there is no such size. */
 uint32_t pith_model_least_size(const struct pith_model *m, uint32_t i);
 
 struct pith_tensor;
