@@ -81,7 +81,7 @@ def test_open_sizes_follow_the_arrays():
         assert net.sizes["height"][0] == height and net.sizes["width"][0] == width
     with pytest.raises(pith.Error) as raised:
         net(a, b[..., :4])
-    assert raised.value.exit == 2 and "is not width" in str(raised.value)
+    assert raised.value.exit == 2 and "has to be width" in str(raised.value)
 
 
 def test_generate():
