@@ -168,6 +168,15 @@ static void json_nonfinite(const struct pith_difference *d)
     cli_json_uint("nonfinite_both", d->nonfinite_both);
 }
 
+static void json_difference(const struct pith_difference *d)
+{
+    cli_json_number("snr_db", d->snr_db);
+    cli_json_number("max_abs", d->max_abs);
+    cli_json_number("range", d->range);
+    json_nonfinite(d);
+    cli_json_bool("equal_bits", d->equal_bits);
+}
+
 static void json_grid(const struct pith_difference *d)
 {
     cli_json_number("step", d->step);
@@ -210,11 +219,7 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
     cli_json_number("kl", c->classes ? c->kl : NAN);
     cli_json_number("kl_standard_error", c->classes ? c->kl_se : NAN);
     cli_json_number("logit_snr_db", c->classes ? c->logit_db : NAN);
-    cli_json_number("snr_db", c->output.snr_db);
-    cli_json_number("max_abs", c->output.max_abs);
-    cli_json_number("range", c->output.range);
-    json_nonfinite(&c->output);
-    cli_json_bool("equal_bits", c->output.equal_bits);
+    json_difference(&c->output);
     cli_json_bool("ok", good);
     cli_json_string("worst", c->output.layer);
     cli_json_open("outputs", '[');
@@ -222,11 +227,7 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
         const struct pith_difference *d = &c->outputs[i];
         cli_json_open(NULL, '{');
         cli_json_string("name", d->layer);
-        cli_json_number("snr_db", d->snr_db);
-        cli_json_number("max_abs", d->max_abs);
-        cli_json_number("range", d->range);
-        json_nonfinite(d);
-        cli_json_bool("equal_bits", d->equal_bits);
+        json_difference(d);
         cli_json_close('}');
     }
     cli_json_close(']');

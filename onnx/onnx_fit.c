@@ -29,7 +29,7 @@ struct lines {
     int64_t q;
 };
 
-static bool holds(const struct onnx_fit *f, const struct size_expression *e)
+bool pith_onnx_fits(const struct onnx_fit *f, const struct size_expression *e)
 {
     int32_t v;
     for (uint32_t k = 0; k < f->n_passes; k++)
@@ -81,7 +81,7 @@ static bool sum_of(const struct onnx_fit *f, const struct lines *l, int64_t cros
         add_term(e, times, 1, i, 0);
     }
     add_term(e, rest, 0, 0, 0);
-    return holds(f, e);
+    return pith_onnx_fits(f, e);
 }
 
 static bool with_product(const struct onnx_fit *f, const struct lines *l, struct size_expression *e)
@@ -148,7 +148,7 @@ static bool rounded(const struct onnx_fit *f, uint32_t i, struct size_expression
             *e = (struct size_expression){.divisor = (uint32_t)q};
             add_term(e, c, 1, i, 0);
             add_term(e, d, 0, 0, 0);
-            if (low <= high && holds(f, e))
+            if (low <= high && pith_onnx_fits(f, e))
                 return true;
         }
     return false;
@@ -175,7 +175,7 @@ static bool squared(const struct onnx_fit *f, uint32_t i, struct size_expression
     add_term(e, c, 2, i, i);
     add_term(e, b, 1, i, 0);
     add_term(e, y0 - c * x0 * x0 - b * x0, 0, 0, 0);
-    return holds(f, e);
+    return pith_onnx_fits(f, e);
 }
 
 bool pith_onnx_fit(const struct onnx_fit *f, struct size_expression *e)

@@ -23,4 +23,7 @@ struct onnx_fit {
  * where it gives the number of each pass. */
 bool pith_onnx_fit(const struct onnx_fit *f, struct size_expression *e);
 
+/* e gives the number of each pass. */
+bool pith_onnx_fits(const struct onnx_fit *f, const struct size_expression *e);
+
 #endif

@@ -460,16 +460,16 @@ static enum pith_status find_sized(struct open_import *o)
     o->differs = false;
     for (uint32_t i = 0; i < n && !status; i++) {
         o->sized[i] = other_constant(&a[i], &b[i]);
-        if (o->sized[i] || o->forgets || n != o->n_seen || !other_constant(&a[i], &o->seen[i]))
+        if (o->sized[i] || o->forgets || n != o->n_first || !other_constant(&a[i], &o->first[i]))
             continue;
         o->sized[i] = o->differs = true;
     }
     free(b);
-    if (o->seen)
+    if (o->first)
         free(a);
     else if (a) {
-        o->seen = a;
-        o->n_seen = n;
+        o->first = a;
+        o->n_first = n;
     }
     return status;
 }
@@ -653,7 +653,7 @@ static enum pith_status add_formulas(struct open_import *o, struct pith_model *m
 static void sizes_free(struct open_import *o)
 {
     free_passes(o);
-    free(o->seen);
+    free(o->first);
     free(o->shape);
     free(o->dims);
     pith_onnx_close(&o->survey);
@@ -730,7 +730,6 @@ static enum pith_status read_open(struct open_import *o, struct pith_model **m)
         status = relate_sizes(o);
     if (status)
         return status;
-    merge(o, false, false);
     status = try_families(o, &first, m);
     if (is_final(status))
         return status;

@@ -95,9 +95,9 @@ struct open_import {
     /* the passes */
     bool *sized;
     uint32_t n_sized;
-    struct value_note *seen; /* of the first import that came to its end: n_seen values */
-    uint32_t n_seen;
-    bool forgets; /* constants are compared with each other alone, not with `seen` */
+    struct value_note *first; /* of the first import that came to its end: n_first values */
+    uint32_t n_first;
+    bool forgets; /* constants are compared with each other alone, not with `first` */
     bool differs; /* that makes a difference */
     uint32_t n_passes;
     uint32_t value[ONNX_FIT_PASSES + 1][SIZE_NAMES];

@@ -19,7 +19,8 @@ struct linear {
     int64_t plus;
 };
 
-/* false: some dimension does not follow the sizes so. */
+/* *e: size i as the other sizes give it where a and b are equal. false: they do not, or not as a
+ * sum of multiples. */
 static bool solve(const struct open_import *o, const struct linear *a, const struct linear *b,
                   uint32_t i, struct size_expression *e)
 {
@@ -64,13 +65,11 @@ static enum pith_status test_relation(struct open_import *o, const uint32_t *val
     return status;
 }
 
-static enum pith_status add_relation(struct open_import *o, uint32_t i,
-                                     const struct size_expression *e)
+static void add_relation(struct open_import *o, uint32_t i, const struct size_expression *e)
 {
     struct size_relation *r = &o->relation[o->n_relations++];
     memcpy(r->name, o->names.name[i], sizeof r->name);
     pith_size_print(e, &o->names, r->formula, sizeof r->formula);
-    return PITH_OK;
 }
 
 /* All dimensions of the node where import stops, as they follow the sizes. */
@@ -117,7 +116,8 @@ static enum pith_status relate(struct open_import *o, const uint32_t *value, con
                     return status;
                 if (reached > at->place) {
                     *found = true;
-                    return add_relation(o, i, &e);
+                    add_relation(o, i, &e);
+                    return PITH_OK;
                 }
             }
     return status;
@@ -149,7 +149,9 @@ static enum pith_status relate_sum(struct open_import *o, const uint32_t *value,
                     best = e;
                 }
             }
-    return *found ? add_relation(o, of, &best) : PITH_OK;
+    if (*found)
+        add_relation(o, of, &best);
+    return PITH_OK;
 }
 
 enum pith_status pith_onnx_relate_sizes(struct open_import *o, const uint32_t *value, bool *found)

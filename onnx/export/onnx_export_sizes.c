@@ -79,21 +79,12 @@ static bool is_open(const struct export_sizes *s, uint32_t at)
     return false;
 }
 
-static bool gives(const struct onnx_fit *f, const struct size_expression *e)
-{
-    int32_t v;
-    for (uint32_t k = 0; k < f->n_passes; k++)
-        if (!pith_size_value(e, f->size[k], &v) || v != f->number[k])
-            return false;
-    return true;
-}
-
 static bool is_formula(struct export_sizes *s, const struct pith_sized *sized, uint32_t n,
                        struct size_expression *e)
 {
     for (uint32_t i = 0; i < n; i++)
         if (pith_size_parse(sized[i].formula, strlen(sized[i].formula), &s->names, false, e) &&
-            gives(&s->fit, e))
+            pith_onnx_fits(&s->fit, e))
             return true;
     return false;
 }

@@ -141,19 +141,24 @@ static const struct {
      {"a=1 b=1", "a=5 b=9", "a=9 b=2"}},
 };
 
+/* All outputs of m, with these sizes, are those of the other. Both models are released. */
+static void give_the_same(struct pith_model *m, const struct bound_sizes *sizes,
+                          struct pith_model *other, float near, const char *what)
+{
+    struct running a = run_network(m, sizes, what), b = run_network(other, NULL, what);
+    for (uint32_t i = 0; i < pith_plan_output_count(pith_plan_of(b.s)); i++)
+        outputs_agree(&a, i, &b, i, near, what);
+    stop_running(&a);
+    stop_running(&b);
+}
+
 static void open_is_as_fixed(const char *net, const char *sizes)
 {
     const struct bound_sizes bound = bind_sizes(sizes);
     char what[1024];
     snprintf(what, sizeof what, "%s at %s", net, sizes);
-    struct running open =
-        run_network(read_network(network_file(net, NULL, false), what), &bound, what);
-    struct running fixed =
-        run_network(read_network(network_file(net, &bound, false), what), NULL, what);
-    for (uint32_t i = 0; i < pith_plan_output_count(pith_plan_of(fixed.s)); i++)
-        outputs_agree(&open, i, &fixed, i, 1e-6f, what);
-    stop_running(&open);
-    stop_running(&fixed);
+    give_the_same(read_network(network_file(net, NULL, false), what), &bound,
+                  read_network(network_file(net, &bound, false), what), 1e-6f, what);
 }
 
 static void test_open_as_fixed(void **state)
@@ -320,12 +325,7 @@ static void test_related(void **state)
         struct pith_model *m = read_network(network_file(text, NULL, false), text);
         if (m->n_sizes != 2)
             fail_msg("%s: %u sizes", text, m->n_sizes);
-        struct running a = run_network(m, &open, text);
-        struct running b =
-            run_network(read_network(network_file(text, &fixed, false), text), NULL, text);
-        outputs_agree(&a, 0, &b, 0, 0, text);
-        stop_running(&a);
-        stop_running(&b);
+        give_the_same(m, &open, read_network(network_file(text, &fixed, false), text), 0, text);
     }
 }
 
@@ -337,11 +337,8 @@ static void test_number_of_none(void **state)
     const char *same = "x f32 [1,3,4] | Add x 0.0 -> y | y";
     struct bound_sizes none = bind_sizes("seq=3 past=0");
     (void)state;
-    struct running a = run_network(read_network(network_file(net, NULL, false), net), &none, net);
-    struct running b = run_network(read_network(network_file(same, NULL, false), same), NULL, same);
-    outputs_agree(&a, 0, &b, 0, 0, net);
-    stop_running(&a);
-    stop_running(&b);
+    give_the_same(read_network(network_file(net, NULL, false), net), &none,
+                  read_network(network_file(same, NULL, false), same), 0, net);
 }
 
 /* A part without elements is left out of a Concat. */

@@ -251,7 +251,7 @@ static void test_kept(void **state)
     pith_buffer_free(&b);
 }
 
-/* Neither a plan nor memory is made for sizes that were seen before, also where they take turns. */
+/* Neither a plan nor memory is made for sizes that were used before, also where they take turns. */
 static void test_seen_sizes_cost_nothing(void **state)
 {
     (void)state;
