@@ -220,9 +220,11 @@ static int run_one(const char *path, double seconds)
         off = difference(pith_plan_of(s), path);
         if (seconds > 0)
             printf("{\"part\":\"network\",\"name\":\"%s\",\"off\":%.3g,\"gpu_us\":%.2f,"
-                   "\"cpu_us\":%.2f,\"launches\":%u,\"cpu_steps\":%u}\n",
+                   "\"cpu_us\":%.2f,\"launches\":%u,\"cpu_steps\":%u,\"graph_us\":%.2f,"
+                   "\"one_launch_us\":%.2f}\n",
                    base_name(path), off, median_us(pith_plan_of(s), gpu, seconds / 2),
-                   cpu_us(path, seconds / 2), facts.launches, facts.cpu_steps);
+                   cpu_us(path, seconds / 2), facts.launches, facts.cpu_steps,
+                   (double)facts.graph_ns / 1e3, (double)facts.one_launch_ns / 1e3);
     }
     fflush(stdout);
     pith_cuda_plan_free(gpu);

@@ -43,6 +43,9 @@ def main():
           [[n] + [", ".join(cell(networks.get(n + f, {}).get(k, "-")) for k in ("gpu_us", "cpu_us")) for f in FORMS] +
            [", ".join(cell(networks.get(n + f, {}).get(k, "-")) for f in FORMS) for k in ("off", "launches")]
            for n in names])
+    print("\n## All steps as a graph of launches and as one launch, on the device, us")
+    timed = [line for line in networks.values() if line.get("one_launch_us")]
+    table(["network", "graph", "one launch"], [[n["name"], n["graph_us"], n["one_launch_us"]] for n in timed])
     print("\n## Batches, from input to output on the device, us")
     batches = {}
     for line in part("batch") + [line for line in part("torch") if "us" in line]:

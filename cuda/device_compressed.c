@@ -296,17 +296,3 @@ bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const
         time[best] = HUGE_VAL;
     }
 }
-
-/* Rows of few elements are padded to more than they have as floats. */
-bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
-                                 const struct weight *w)
-{
-    struct codes_layout layout;
-    if (!w || !pith_device_codes_layout(w, &layout) || layout.bytes >= w->count * sizeof(float))
-        return false;
-    struct conv_codes_args a = {.c = *c, .w = codes_of(l, w, 0)};
-    a.c.split = pith_device_conv_shares(l, grid, c);
-    pith_device_grid(l, LAUNCH_conv_codes, grid, &a, sizeof a);
-    pith_device_conv_parts(l, &a.c);
-    return true;
-}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* device_half.c - products with weights of 16-bit floats on the device: stored so, with activations
- * as they are; or any weight and activations rounded to them, for tensor cores. */
+/* device_half.c - products with weights of 16-bit floats on the device: of few rows as they are
+ * stored, with activations as they are; or any weight and activations rounded to them, for tensor
+ * cores. */
 #include "device_product.h"
 #include "pack_forms.h"
 
@@ -25,37 +26,20 @@ static bool begins_whole(const struct gemm_args *g, uint32_t row)
     return row % 8 == 0 && has_whole_rows(g);
 }
 
+/* Few rows; for more the weight is expanded to f32, whose tiles take no longer. */
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first)
 {
-    uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
-    if (!is_half(w) || g->batch_rank != 0 || w->shape.rank != 2)
-        return false;
-    bool by_warps = g->m <= FEW_ROWS && g->b_row == 1 && g->a_col == 1;
-    if (!by_warps && !pith_device_tiles(g, grid))
+    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
+    if (!is_half(w) || g->batch_rank != 0 || w->shape.rank != 2 || g->m > FEW_ROWS ||
+        g->b_row != 1 || g->a_col != 1)
         return false;
     const uint16_t *at = pith_device_weight(l, w, FORM_ELEMENTS);
-    struct gemm_half_args h = {.g = *g,
-                               .w = at + (size_t)first * g->b_col,
-                               .is_bf16 = w->type == PITH_BF16,
-                               .whole = by_warps && begins_whole(g, g->b_col)};
-    if (!by_warps)
-        h.g.split = pith_device_gemm_shares(l, grid, g);
-    pith_device_grid(l, by_warps ? LAUNCH_gemv_half : LAUNCH_gemm_half, grid, &h, sizeof h);
-    pith_device_gemm_parts(l, &h.g);
-    return true;
-}
-
-bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
-                           const struct weight *w)
-{
-    if (!is_half(w))
-        return false;
-    struct conv_half_args h = {
-        .c = *c, .w = pith_device_weight(l, w, FORM_ELEMENTS), .is_bf16 = w->type == PITH_BF16};
-    h.c.split = pith_device_conv_shares(l, grid, c);
-    pith_device_grid(l, LAUNCH_conv_half, grid, &h, sizeof h);
-    pith_device_conv_parts(l, &h.c);
+    const struct gemm_half_args h = {.g = *g,
+                                     .w = at + (size_t)first * g->b_col,
+                                     .is_bf16 = w->type == PITH_BF16,
+                                     .whole = begins_whole(g, g->b_col)};
+    pith_device_grid(l, LAUNCH_gemv_half, grid, &h, sizeof h);
     return true;
 }
 

@@ -222,4 +222,16 @@ int pith_device_act(const struct lowering *l, const struct action *a, device_str
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 
+/* Actions as steps of LAUNCH_program (device_program.c). `to`, which the device has from `memory`
+ * on, begins with the words of the barrier, 0; its steps begin at PROGRAM_STEPS. NULL: only sizes
+ * are found. blocks: of the launch. false: some action has no place there. */
+#define PROGRAM_STEPS 256u
+struct program_table {
+    uint32_t shared, blocks; /* the most that a step has */
+    uint64_t bytes;
+};
+bool pith_device_program_table(const struct lowering *l, const struct action *action, uint32_t n,
+                               uint32_t blocks, uint8_t *to, device_address memory,
+                               struct program_table *t);
+
 #endif

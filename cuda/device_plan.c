@@ -191,6 +191,33 @@ static enum pith_status fill_constants(struct pith_cuda_plan *p, struct pith_err
 
 /* ---- the graph ------------------------------------------------------------------------------ */
 
+enum pith_status pith_device_capture(struct pith_cuda_plan *p,
+                                     enum pith_status (*put)(struct pith_cuda_plan *p,
+                                                             struct pith_error *err),
+                                     void **graph, struct pith_error *err)
+{
+    const struct pith_cuda *c = p->cuda;
+    void *captured = NULL;
+    int result = c->cuStreamBeginCapture_v2(p->stream, DRIVER_CAPTURE_RELAXED);
+    if (result)
+        return pith_driver_status(c, result, "cannot capture the run", err);
+    p->capturing = true;
+    enum pith_status st = put(p, err);
+    p->capturing = false;
+    result = c->cuStreamEndCapture(p->stream, &captured);
+    if (!result && !st)
+        result = c->cuGraphInstantiateWithFlags(graph, captured, 0);
+    if (captured)
+        c->cuGraphDestroy(captured);
+    return st ? st : pith_driver_status(c, result, "cannot capture the run", err);
+}
+
+static enum pith_status put_walk(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    const uint64_t most = p->plan->opts.max_steps;
+    return pith_device_enqueue(p, most < GRAPH_STEPS ? most : GRAPH_STEPS, err);
+}
+
 /* Makes a graph of the plan where that is possible. The stream records the walk instead of
  * running it, and the recording becomes one graph that a single call launches. A run that waits for
  * the device cannot be recorded. A walk that meets the
@@ -199,37 +226,25 @@ static enum pith_status fill_constants(struct pith_cuda_plan *p, struct pith_err
  * on taking memory meanwhile. */
 static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err)
 {
-    const struct pith_cuda *c = p->cuda;
-    uint64_t most = p->plan->opts.max_steps < GRAPH_STEPS ? p->plan->opts.max_steps : GRAPH_STEPS;
-    void *graph = NULL;
-    if (!pith_device_is_fixed(p) || (p->plan->opts.clock_ns && !c->cuEventRecordWithFlags))
+    if (!pith_device_is_fixed(p) || (p->plan->opts.clock_ns && !p->cuda->cuEventRecordWithFlags))
         return PITH_OK;
-    int result = c->cuStreamBeginCapture_v2(p->stream, DRIVER_CAPTURE_RELAXED);
-    if (result)
-        return pith_driver_status(c, result, "cannot capture the run", err);
-    p->capturing = true;
-    enum pith_status st = pith_device_enqueue(p, most, err);
-    p->capturing = false;
-    result = c->cuStreamEndCapture(p->stream, &graph);
-    if (!result && !st)
-        result = c->cuGraphInstantiateWithFlags(&p->graph, graph, 0);
-    if (graph)
-        c->cuGraphDestroy(graph);
-    if (st == PITH_ERR_LIMIT)
-        return PITH_OK;
+    enum pith_status st = pith_device_capture(p, put_walk, &p->graph, err);
+    if (st)
+        return st == PITH_ERR_LIMIT ? PITH_OK : st;
     p->graph_steps = p->plan->steps_done;
-    return st ? st : pith_driver_status(c, result, "cannot capture the run", err);
+    return pith_device_one_launch(p, err);
 }
 
 /* ---- from plan to device -------------------------------------------------------------------- */
 
-/* Kernels that are timed read what nothing has been copied to yet. */
+/* What is timed reads what nothing has been copied to yet. */
 static enum pith_status clear(struct pith_cuda_plan *p, uint64_t arena, struct pith_error *err)
 {
     const struct pith_cuda *c = p->cuda;
     const uint64_t constants = p->lowering.constant_bytes;
-    int result = c->blas && arena ? c->cuMemsetD32Async(p->arena, 0, arena / 4, p->stream) : 0;
-    if (!result && c->blas && constants)
+    const bool timed = c->blas || c->cooperative;
+    int result = timed && arena ? c->cuMemsetD32Async(p->arena, 0, arena / 4, p->stream) : 0;
+    if (!result && timed && constants)
         result = c->cuMemsetD32Async(p->constants, 0, constants / 4, p->stream);
     return pith_driver_status(c, result, "cannot clear memory", err);
 }
@@ -336,6 +351,8 @@ static void give_back(struct pith_cuda_plan *p)
         c->cuMemFree_v2(p->arena);
     if (p->constants)
         c->cuMemFree_v2(p->constants);
+    if (p->program.memory)
+        c->cuMemFree_v2(p->program.memory);
     if (p->pinned)
         c->cuMemFreeHost(p->pinned);
     pith_device_times_free(p);
@@ -355,6 +372,7 @@ void pith_cuda_plan_free(struct pith_cuda_plan *p)
     }
     p->cuda->plans--;
     pith_device_lowering_free(&p->lowering);
+    free(p->program.action);
     free(p->times.event);
     free(p->times.step);
     free(p->step);
@@ -489,7 +507,9 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
     struct pith_cuda_facts f = {.steps = p->plan->n_steps,
                                 .launches = p->graph ? p->launches : 0,
                                 .decoded_weights = p->decoded,
-                                .device_bytes = p->device_bytes};
+                                .device_bytes = p->device_bytes,
+                                .graph_ns = p->program.graph_ns,
+                                .one_launch_ns = p->program.program_ns};
     for (uint32_t i = 0; i < f.steps; i++)
         f.cpu_steps += p->step[i].on_cpu;
     for (uint32_t i = 0; i < p->lowering.n_actions; i++)

@@ -21,6 +21,15 @@ struct device_times {
     void *pair[2]; /* own: around one step, where there is no graph */
 };
 
+/* A run as one launch (device_program.c). */
+struct device_program {
+    struct action *action; /* owns: all that a run puts on the stream */
+    uint32_t n, room;
+    device_address memory; /* owns: its steps */
+    uint32_t blocks, shared;
+    uint64_t graph_ns, program_ns; /* what runs took; 0: they were not timed */
+};
+
 /* An input or output of the graph: its bytes on the device and in pinned memory. */
 struct device_end {
     device_address address; /* 0: nothing reads it, or it is a constant of the plan */
@@ -42,6 +51,7 @@ struct pith_cuda_plan {
     uint64_t graph_steps; /* that a run of it counts */
     uint32_t launches;    /* actions of one run */
     bool capturing;
+    struct device_program program;
     struct device_times times; /* of a plan that has a clock */
     uint32_t decoded;          /* weights */
     enum pith_status lost;     /* what the driver ended in */
@@ -53,6 +63,15 @@ enum pith_status pith_device_enqueue(struct pith_cuda_plan *p, uint64_t limit,
                                      struct pith_error *err);
 /* Whether the walk never has to wait: no step needs the CPU, and no data decides. */
 bool pith_device_is_fixed(const struct pith_cuda_plan *p);
+/* device_plan.c: what `put` puts on the stream, as a graph that can be launched. */
+enum pith_status pith_device_capture(struct pith_cuda_plan *p,
+                                     enum pith_status (*put)(struct pith_cuda_plan *p,
+                                                             struct pith_error *err),
+                                     void **graph, struct pith_error *err);
+/* device_program.c: an action of the walk that is captured; a result of the driver. */
+int pith_device_record(struct device_program *d, const struct action *a);
+/* The faster of p->graph and one launch of what was recorded becomes p->graph. */
+enum pith_status pith_device_one_launch(struct pith_cuda_plan *p, struct pith_error *err);
 /* device_chain.c: joins launches of steps of l->plan that are functions of an element. */
 void pith_device_chain(struct lowering *l, struct device_step *step);
 /* Addresses that the walk needs of a control step. */

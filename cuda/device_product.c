@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* device_product.c - Gemm, MatMul and Conv of floats. Weights with codebooks stay so on the device
- * (device_compressed.c), and those of f16 or bf16 (device_half.c); others are dense f32. Values of
- * 16 bits are taken by tensor cores, kernels for few rows and convolutions of few terms. */
+/* device_product.c - Gemm, MatMul and Conv of floats. Of products, weights with codebooks stay so
+ * on the device (device_compressed.c), and with few rows those of f16 or bf16 (device_half.c);
+ * others are dense f32. Values of 16 bits are taken by tensor cores, kernels for few rows and
+ * convolutions of few terms. */
 #include "device_product.h"
 #include "op_interface/op_attr.h"
 
@@ -350,9 +351,7 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
     }
     const bool halves = c.x_type || c.y_type || c.residual_type;
     bool tiles = pith_device_conv_tiles(&c, args->in[0]->shape.dim[0], grid);
-    if (tiles && (pith_device_conv_mma(l, &c, args->in[0]->shape.dim[0], args->weight) ||
-                  (!halves && (pith_device_conv_compressed(l, &c, grid, args->weight) ||
-                               pith_device_conv_half(l, &c, grid, args->weight)))))
+    if (tiles && pith_device_conv_mma(l, &c, args->in[0]->shape.dim[0], args->weight))
         return true;
     if (tiles && halves) /* what lies in a Concat's output cannot be converted from elsewhere */
         return !pith_device_place(l, args->out[0]) &&
@@ -365,7 +364,6 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
     const uint32_t first = l->n_actions;
     const struct conv_weight w = {c.w, c.channels, VALUE_F32, args->in[0]->shape.dim[0]};
     launch_conv_tiles(l, &c, grid);
-    if (!args->weight || args->weight->grid == GRID_PLAIN)
-        pith_device_conv_or_blas(l, first, &c, &w);
+    pith_device_conv_or_blas(l, first, &c, &w);
     return true;
 }

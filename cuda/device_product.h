@@ -40,15 +40,9 @@ bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t
  * more than FEW_ROWS rows of a by nothing else. false, and nothing is launched: it has none. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first, bool half);
-/* The convolution. grid is that of pith_device_conv_tiles; where sums are shared, it has their
- * parts, too, afterwards. w may be NULL. false: as there, and the grid is as it was. */
-bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
-                                 const struct weight *w);
-/* The same of a weight that is stored as f16 or bf16 (device_half.c). */
+/* The same of few rows by a weight that is stored as f16 or bf16 (device_half.c). */
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first);
-bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
-                           const struct weight *w);
 /* By tensor cores where the lowering allows it, and few rows of a by warps, of any weight [n, k],
  * or (b_row not 1) [k, n]. args: the step's, with a, the weight and c. false: not allowed, or no
  * weight for that. */

@@ -38,11 +38,20 @@ static device_address address_of(struct walk *w, const struct tview *t)
     return (device_address)(uintptr_t)pith_device_data(&w->p->lowering, t);
 }
 
+/* Without a result, where an earlier one was a failure. What is captured is recorded, too. */
+static void put(struct walk *w, const struct action *a)
+{
+    if (!w->st)
+        note(w, pith_device_act(&w->p->lowering, a, w->p->stream), "cannot run a step");
+    if (!w->st && w->p->capturing)
+        note(w, pith_device_record(&w->p->program, a), "cannot record a step");
+}
+
 /* The two are the same where the planner gave both values one place. */
 static void copy_on_device(struct walk *w, device_address to, device_address from, size_t bytes)
 {
-    if (to != from && !w->st)
-        note(w, w->p->cuda->cuMemcpyDtoDAsync_v2(to, from, bytes, w->p->stream), "cannot copy");
+    if (to != from)
+        put(w, &(struct action){.kind = ACTION_COPY, .to = to, .from = from, .bytes = bytes});
 }
 
 /* t is NULL where an optional input is left out. The copy is there only after wait(). */
@@ -135,8 +144,7 @@ static uint32_t run_step(struct walk *w, uint32_t at)
         return at + 1;
     }
     for (uint32_t i = d->first; i < d->first + d->n && !w->st; i++) {
-        note(w, pith_device_act(&w->p->lowering, &w->p->lowering.action[i], w->p->stream),
-             "cannot run a step");
+        put(w, &w->p->lowering.action[i]);
         w->p->launches++;
     }
     return at + 1;
@@ -170,14 +178,13 @@ static bool data_decides(const struct pith_plan *plan, const struct step *s)
  * later iteration has changed it, and a graph would keep its address instead of the number. */
 static void set_iteration(struct walk *w, const struct op_args *loop, int64_t iteration)
 {
-    const struct pith_cuda *c = w->p->cuda;
-    device_address at = address_of(w, loop->out[0]);
+    struct action a = {.kind = ACTION_FILL, .to = address_of(w, loop->out[0]), .bytes = 4};
     memcpy(loop->out[0]->data, &iteration, sizeof iteration);
-    if (!w->st)
-        note(w, c->cuMemsetD32Async(at, (unsigned)iteration, 1, w->p->stream), "cannot fill");
-    if (!w->st)
-        note(w, c->cuMemsetD32Async(at + 4, (unsigned)(iteration >> 32), 1, w->p->stream),
-             "cannot fill");
+    a.value = (uint32_t)iteration;
+    put(w, &a);
+    a.to += 4;
+    a.value = (uint32_t)((uint64_t)iteration >> 32);
+    put(w, &a);
 }
 
 /* From the host's copy, which is right without waiting: set_iteration() writes it at once. */

@@ -20,9 +20,10 @@ enum {
     RESULT_UNSUPPORTED_PTX = 222
 };
 
-/* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
- * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
-enum { PROCESSORS = 16, SHARED_MOST = 97, LAUNCH_SHARED_MOST = 8 };
+/* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, _COOPERATIVE_LAUNCH,
+ * _MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+ */
+enum { PROCESSORS = 16, COOPERATIVE = 95, SHARED_MOST = 97 };
 
 /* The oldest driver whose entry points these are: graphs, captured in relaxed mode. */
 #define OLDEST_DRIVER 11000
@@ -95,12 +96,15 @@ static enum pith_status find_device(struct pith_cuda *cuda, uint32_t device, str
     if (device >= (uint32_t)count)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: no device %u: there %s %d", device,
                               count == 1 ? "is" : "are", count);
-    int processors = 0, shared = 0;
+    int processors = 0, shared = 0, cooperative = 0;
     result = cuda->cuDeviceGet(&cuda->device, (int)device);
     if (!result)
         result = cuda->cuDeviceGetAttribute(&processors, PROCESSORS, cuda->device);
     if (!result)
         result = cuda->cuDeviceGetAttribute(&shared, SHARED_MOST, cuda->device);
+    if (!result)
+        result = cuda->cuDeviceGetAttribute(&cooperative, COOPERATIVE, cuda->device);
+    cuda->cooperative = cooperative != 0;
     cuda->processors = (uint32_t)processors;
     cuda->shared_most = (uint32_t)shared;
     if (!result)
@@ -135,7 +139,7 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
                                             LAUNCH_gemv_codes_many, LAUNCH_gemv_codes_far,
                                             LAUNCH_codes_mma,       LAUNCH_codes_mma_few};
     for (size_t i = 0; i < sizeof large_shared / sizeof *large_shared && !result; i++)
-        result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], LAUNCH_SHARED_MOST,
+        result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], DRIVER_LAUNCH_SHARED_MOST,
                                           (int)cuda->shared_most);
     return pith_driver_status(cuda, result, "cannot load the kernels", err);
 }
@@ -203,6 +207,9 @@ int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint
 {
     const struct launch_block b = launch_block_of(kernel, arg);
     void *parameter = (void *)(uintptr_t)arg; /* which the driver copies before it returns */
+    if (kernel == LAUNCH_program)
+        return cuda->cuLaunchCooperativeKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2],
+                                               b.threads, 1, 1, b.shared, stream, &parameter);
     return cuda->cuLaunchKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2], b.threads, 1, 1,
                                 b.shared, stream, &parameter, NULL);
 }

@@ -58,14 +58,26 @@ typedef void *device_stream;
     CALL(cuLaunchKernel,                                                                           \
          (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
           unsigned block_y, unsigned block_z, unsigned shared_bytes, device_stream stream,         \
-          void **parameters, void **extra))
+          void **parameters, void **extra))                                                        \
+    CALL(cuLaunchCooperativeKernel,                                                                \
+         (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
+          unsigned block_y, unsigned block_z, unsigned shared_bytes, device_stream stream,         \
+          void **parameters))                                                                      \
+    CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                              \
+         (int *blocks, void *function, int threads, size_t shared_bytes))
 
 /* What older drivers lack, and can be done without; NULL there. From CUDA 11.1 on. */
 #define DRIVER_NEWER_CALLS(CALL)                                                                   \
     CALL(cuEventRecordWithFlags, (void *event, device_stream stream, unsigned flags))
 
-/* CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED and CU_EVENT_RECORD_EXTERNAL of cuda.h. */
-enum { DRIVER_STREAM_NON_BLOCKING = 1, DRIVER_CAPTURE_RELAXED = 2, DRIVER_RECORD_EXTERNAL = 1 };
+/* CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED, CU_EVENT_RECORD_EXTERNAL and
+ * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of cuda.h. */
+enum {
+    DRIVER_STREAM_NON_BLOCKING = 1,
+    DRIVER_CAPTURE_RELAXED = 2,
+    DRIVER_RECORD_EXTERNAL = 1,
+    DRIVER_LAUNCH_SHARED_MOST = 8
+};
 
 /* A shape of products of floats, and whether cuBLASLt took less time for it (device_blas.c). */
 #define TIMED_PRODUCTS 64u
@@ -93,9 +105,11 @@ struct pith_cuda {
     struct pith_blas *blas; /* owns */
     struct timed_product timed[TIMED_PRODUCTS];
     uint32_t n_timed;
-    uint64_t decode_least; /* weights of so many elements are decoded on the device */
-    uint32_t processors;   /* multiprocessors */
-    uint32_t shared_most;  /* bytes of shared memory that a block may have */
+    uint64_t decode_least;   /* weights of so many elements are decoded on the device */
+    uint32_t processors;     /* multiprocessors */
+    uint32_t shared_most;    /* bytes of shared memory that a block may have */
+    bool cooperative;        /* blocks of a launch may wait for one another */
+    uint32_t program_shared; /* requested for such launches */
 };
 
 /* The status of a result of the driver, with one line of text: `what` failed. */

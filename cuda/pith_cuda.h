@@ -97,6 +97,9 @@ struct pith_cuda_facts {
     uint32_t blas_products; /* steps that cuBLASLt does */
     uint64_t device_bytes;
     uint32_t decoded_weights; /* whose Huffman codes the device decoded */
+    /* What a run took when the plan was made, as launches and as one; 0: it was not timed. The
+     * faster is kept. */
+    uint64_t graph_ns, one_launch_ns;
 };
 struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *device_plan);
 /* Whether step `step` (of pith_plan_layer) runs on the CPU; 1 or 0. */

@@ -85,7 +85,7 @@ TEST_LDFLAGS_device_half = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_huffman = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_integers = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_rows = $(TEST_LDFLAGS_device_ops)
-$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times $(O)/tests/cuda/test_device_decoded $(O)/tests/cuda/test_device_place: | $(FAKE_CUDA)
+$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times $(O)/tests/cuda/test_device_decoded $(O)/tests/cuda/test_device_place $(O)/tests/cuda/test_device_program: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
 $(O)/tests/cuda/test_device_blas: | $(FAKE_BLAS)
 TEST_LDFLAGS_device_blas = $(TEST_LDFLAGS_device_networks):$(abspath $(dir $(FAKE_BLAS)))
@@ -93,6 +93,7 @@ TEST_LDFLAGS_device_times = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_decoded = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_place = $(TEST_LDFLAGS_device_networks)
+TEST_LDFLAGS_device_program = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 
 .PHONY: deps-test check check-unit check-asan check-ubsan check-tsan check-helgrind fuzz lint format mutate
@@ -100,7 +101,7 @@ deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
 # What takes a minute and more (see TEST_TIMES of run_tests.sh) begins first, so that no core is without work at the end.
-LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh ptx.sh sanitized.sh integers.sh) tests/fuzz/short_run.sh \
+LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh ptx.sh sanitized.sh integers.sh one_launch.sh) tests/fuzz/short_run.sh \
     $(addprefix tests/,embedded/figures.sh embedded/arm_kernels.sh embedded/same_hash.sh build/first_command.sh build/add_option.sh cli/memory.sh)
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/samples/make_keywords $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(SHELL_TESTS) $(TEST_BIN))

@@ -51,15 +51,14 @@ struct code_rows {
     uint32_t there;
 };
 
-/* The tile has rows from row0 on, of `rows` that begin at row first_row of the weight. */
-DEVICE struct code_rows code_rows_of(const struct codes *w, uint32_t row0, uint32_t rows,
-                                     uint32_t first_row)
+/* The tile has rows from row0 on, of `rows`. */
+DEVICE struct code_rows code_rows_of(const struct codes *w, uint32_t row0, uint32_t rows)
 {
     struct code_rows r = {{{0, 0}}, 0};
     UNROLLED
     for (uint32_t i = 0; i < EACH; i++) {
         const uint32_t row = row0 + THREAD / SLICE + SLICE * i;
-        r.of[i] = code_row_of(w, first_row + row);
+        r.of[i] = code_row_of(w, row);
         r.there |= (uint32_t)(row < rows) << i;
     }
     return r;
@@ -96,7 +95,7 @@ KERNEL(gemm_codes, gemm_codes_args)
     const struct gemm_args *g = &arg->g;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
     const struct terms k = block_terms(&g->split, g->k);
-    const struct code_rows rows = code_rows_of(&arg->w, column0, g->n, 0);
+    const struct code_rows rows = code_rows_of(&arg->w, column0, g->n);
     float sum[EACH][EACH] = {{0.0f}};
     for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
         load_slice(t.a, g->a, row0, g->m, g->a_row, k0, k.end, g->a_col);
@@ -109,28 +108,6 @@ KERNEL(gemm_codes, gemm_codes_args)
         barrier();
     }
     put_tile(g, 0, row0, column0, sum, false);
-}
-
-KERNEL(conv_codes, conv_codes_args)
-{
-    SHARED struct tile t;
-    const struct conv_args *c = &arg->c;
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
-    const uint32_t item = block_item(&c->split), group = item % c->groups;
-    const uint32_t terms = c->channels * (uint32_t)(c->kh * c->kw);
-    const float *x = c->x + (size_t)item * c->channels * (size_t)c->h * (size_t)c->width;
-    const struct terms k = block_terms(&c->split, terms);
-    const struct code_rows rows = code_rows_of(&arg->w, o0, c->outputs, group * c->outputs);
-    struct pixel_window window = window_from(c, x, p0, k.first);
-    float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
-        load_codes(t.a, &arg->w, &rows, k0, k.end);
-        load_windows(t.b, c, &window);
-        barrier();
-        add_slice(&t, sum);
-        barrier();
-    }
-    put_conv_tile(c, o0, p0, sum);
 }
 
 /* ---- few rows of a ---------------------------------------------------------------------------

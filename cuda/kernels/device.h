@@ -45,6 +45,27 @@ extern __shared__ __align__(16) float launch_shared[];
 #define BLOCKS_X gridDim.x
 #define ALL_LANES 0xffffffffu
 #define barrier() __syncthreads()
+/* Of all blocks of the launch, of which each is on the device: what they wrote before is read
+ * behind it. Shared memory need not be kept. arrived: how many have, and how often all had. */
+DEVICE void grid_barrier(uint32_t *arrived, uint32_t blocks)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        volatile uint32_t *const count = arrived, *const turn = arrived + 1;
+        const uint32_t before = *turn;
+        __threadfence();
+        if (atomicAdd(arrived, 1u) == blocks - 1u) {
+            *count = 0;
+            __threadfence();
+            *turn = before + 1u;
+        } else {
+            while (*turn == before)
+                continue;
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
 #define shuffle_xor_f32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
 #define shuffle_xor_i32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
 #define count_ones(v) ((uint32_t)__popc(v))

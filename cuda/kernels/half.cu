@@ -1,37 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* half.cu - products with a weight of f16 or bf16 numbers, which are exact in f32: half the bytes,
- * and the sums of product.cu. */
+/* half.cu - products of few rows with a weight of f16 or bf16 numbers, which are exact in f32: half
+ * the bytes. */
 #include "device_map.cuh"
-
-/* As load_slice. */
-DEVICE void load_half(float slice[SLICE][TILE + 1], const uint16_t *x, uint32_t is_bf16,
-                      uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0, uint32_t ks,
-                      uint32_t k_step)
-{
-    for (uint32_t i = THREAD; i < SLICE * TILE; i += LAUNCH_THREADS) {
-        uint32_t row = k_step == 1 ? i / SLICE : i % TILE, k = k_step == 1 ? i % SLICE : i / TILE;
-        bool there = row0 + row < rows && k0 + k < ks;
-        size_t at = (size_t)(row0 + row) * row_step + (size_t)(k0 + k) * k_step;
-        slice[k][row] = there ? half_value(x[at], is_bf16) : 0.0f;
-    }
-}
-
-KERNEL(gemm_half, gemm_half_args)
-{
-    SHARED struct tile t;
-    const struct gemm_args *g = &arg->g;
-    const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
-    const struct terms k = block_terms(&g->split, g->k);
-    float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
-        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, k.end, g->a_col);
-        load_half(t.b, arg->w, arg->is_bf16, column0, g->n, g->b_col, k0, k.end, g->b_row);
-        barrier();
-        add_slice(&t, sum);
-        barrier();
-    }
-    put_tile(g, 0, row0, column0, sum, false);
-}
 
 /* Eight terms of the weight are a load, four of which are on their way at once. */
 #define OCTET 8u
@@ -123,26 +93,4 @@ KERNEL(gemv_half, gemm_half_args)
     sum = warp_sum(sum);
     if (there && lane == 0)
         put_typed(&arg->g, arg->g.y_type, arg->g.residual_type, 0, BLOCK_Y, column, sum);
-}
-
-KERNEL(conv_half, conv_half_args)
-{
-    SHARED struct tile t;
-    const struct conv_args *c = &arg->c;
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
-    const uint32_t item = block_item(&c->split), group = item % c->groups;
-    const uint32_t terms = c->channels * (uint32_t)(c->kh * c->kw);
-    const float *x = c->x + (size_t)item * c->channels * (size_t)c->h * (size_t)c->width;
-    const uint16_t *w = arg->w + (size_t)group * c->outputs * terms;
-    const struct terms k = block_terms(&c->split, terms);
-    struct pixel_window window = window_from(c, x, p0, k.first);
-    float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
-        load_half(t.a, w, arg->is_bf16, o0, c->outputs, terms, k0, k.end, 1);
-        load_windows(t.b, c, &window);
-        barrier();
-        add_slice(&t, sum);
-        barrier();
-    }
-    put_conv_tile(c, o0, p0, sum);
 }

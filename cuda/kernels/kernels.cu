@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels.cu - all kernels as one unit, which is one fatbin. */
+#include "integer_tile.cuh"
+
+#ifdef __CUDACC__
+namespace alone /* program.cu has them in another way */
+{
+#endif
 #include "elementwise.cu"
 #include "integer.cu"
 #include "integer_product.cu"
@@ -19,3 +25,7 @@
 #include "half_conv.cu"
 #include "window.cu"
 #include "huffman.cu"
+#ifdef __CUDACC__
+}
+#endif
+#include "program.cu"

@@ -56,6 +56,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(dequantize, quantize_args)                                                              \
     KERNEL(dynamic_grid, dynamic_args)                                                             \
     KERNEL(requantize, requantize_args)                                                            \
+    KERNEL(program, program_args)                                                                  \
     KERNEL(spmv_relative, spmv_args)                                                               \
     KERNEL(spmv_relative_far, spmv_args)                                                           \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
@@ -64,10 +65,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(codes_mma_few, gemm_codes_args)                                                         \
     KERNEL(codes_mma, gemm_codes_args)                                                             \
     KERNEL(gemm_codes, gemm_codes_args)                                                            \
-    KERNEL(conv_codes, conv_codes_args)                                                            \
     KERNEL(gemv_half, gemm_half_args)                                                              \
-    KERNEL(gemm_half, gemm_half_args)                                                              \
-    KERNEL(conv_half, conv_half_args)                                                              \
     KERNEL(gemm_mma, gemm_mma_args)                                                                \
     KERNEL(conv_mma, conv_mma_args)                                                                \
     KERNEL(gemm_mma_many, gemm_mma_args)                                                           \
@@ -290,7 +288,7 @@ struct gemm_args {
     float act_a, act_b;
     uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
     uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
-    struct sum_split split;                 /* of gemm_f32, gemm_codes, gemm_half, gemm_mma */
+    struct sum_split split;                 /* of gemm_f32, gemm_codes, gemm_mma */
     uint32_t a_type, y_type, residual_type; /* 0 but where a kernel's name has half or mma */
 };
 #define GEMM_TILE 64u
@@ -309,7 +307,7 @@ struct conv_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;
     float act_a, act_b;
-    struct sum_split split;                 /* of conv_f32, conv_codes, conv_half, conv_mma */
+    struct sum_split split;                 /* of conv_f32, conv_mma */
     uint32_t each;                          /* of conv_direct_f32 */
     uint32_t x_type, y_type, residual_type; /* x_type: of conv_mma and conv_direct; 0 elsewhere */
 };
@@ -501,22 +499,12 @@ struct gemm_codes_args {
     uint32_t terms_first, teams, log2_parts;
 };
 
-struct conv_codes_args {
-    struct conv_args c;
-    struct codes w;
-};
-
-/* As gemv_f32 with a contiguous, gemm_f32 and conv_f32, with a weight of f16 or bf16; g.b_row and
- * g.b_col are its steps. whole, of gemv_half: rows of both begin at 16 bytes. */
+/* As gemv_f32 with a contiguous and a weight of f16 or bf16, g.b_col its step from row to row.
+ * whole: rows of both begin at 16 bytes. */
 struct gemm_half_args {
     struct gemm_args g;
     const uint16_t *w;
     uint32_t is_bf16, whole;
-};
-struct conv_half_args {
-    struct conv_args c;
-    const uint16_t *w;
-    uint32_t is_bf16;
 };
 
 /* As gemm_f32 and conv_f32 by tensor cores, w as pack_half.c has it: rows of `row` elements, of
@@ -582,6 +570,55 @@ struct symbols_args {
     uint32_t n, rows, cols, steps, bits; /* n: words */
 };
 
+/* A whole run in one launch: steps one behind the other, each a launch of one of these kernels with
+ * blocks of LAUNCH_THREADS threads, or a move. All blocks of the grid take a step's blocks in turn,
+ * and wait for one another behind it: so all have to be on the device at once. */
+#define PROGRAM_KERNELS(KERNEL)                                                                    \
+    KERNEL(map_f32, map_args)                                                                      \
+    KERNEL(zip, zip_args)                                                                          \
+    KERNEL(chain, chain_args)                                                                      \
+    KERNEL(batch_norm_f32, batch_norm_args)                                                        \
+    KERNEL(strided_copy, copy_args)                                                                \
+    KERNEL(pad, pad_args)                                                                          \
+    KERNEL(gather_axis, gather_args)                                                               \
+    KERNEL(softmax_rows, softmax_args)                                                             \
+    KERNEL(reduce_rows, reduce_args)                                                               \
+    KERNEL(reduce_columns, reduce_args)                                                            \
+    KERNEL(pool, pool_args)                                                                        \
+    KERNEL(pool_small, pool_args)                                                                  \
+    KERNEL(gemm_f32, gemm_args)                                                                    \
+    KERNEL(gemm_parts, gemm_args)                                                                  \
+    KERNEL(gemv_f32, gemm_args)                                                                    \
+    KERNEL(conv_f32, conv_args)                                                                    \
+    KERNEL(conv_parts, conv_args)                                                                  \
+    KERNEL(conv_direct_f32, conv_args)                                                             \
+    KERNEL(recurrent_cell, cell_args)                                                              \
+    KERNEL(gemv_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(quantize, quantize_args)                                                                \
+    KERNEL(dequantize, quantize_args)                                                              \
+    KERNEL(dynamic_grid, dynamic_args)                                                             \
+    KERNEL(requantize, requantize_args)                                                            \
+    KERNEL(spmv_relative, spmv_args)                                                               \
+    KERNEL(gemv_half, gemm_half_args)
+#define PROGRAM_MOVE UINT32_MAX
+#define PROGRAM_WORDS 288u /* of the largest struct */
+struct program_step {
+    const uint32_t *arg; /* a struct of `words` words */
+    uint32_t words, kernel, grid[3];
+};
+/* Bytes from one place to another, or from NULL: words of a value. */
+struct program_move {
+    uint8_t *to;
+    const uint8_t *from;
+    uint64_t bytes;
+    uint32_t value;
+};
+struct program_args {
+    const struct program_step *step;
+    uint32_t *arrived; /* [2], 0 before the first launch */
+    uint32_t n, shared;
+};
+
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,
 enum launch_kernel { DEVICE_KERNELS(LAUNCH_NUMBER) LAUNCH_KERNELS };
 
@@ -604,6 +641,8 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
         const struct gemm_codes_args *c = (const struct gemm_codes_args *)arg;
         b.threads = c->teams << c->log2_parts << 5;
         b.shared = CODES_TABLE_BYTES;
+    } else if (kernel == LAUNCH_program) {
+        b.shared = ((const struct program_args *)arg)->shared;
     } else if (kernel == LAUNCH_gemm_mma_many || kernel == LAUNCH_conv_mma_many) {
         b.threads = MMA_MANY_THREADS;
     }

@@ -3,9 +3,10 @@
  * another. Threads run one after the other on one fiber until one waits; the next ones then go on
  * on another. So kernels without barriers cost a call a thread.
  *
- * Shared memory is NaN before each block. Refused, with the kernel and its line: a barrier or
- * shuffle that some lane has left or meets elsewhere, a shuffle across the end of a warp, lanes
- * that wait for ever.
+ * Shared memory is NaN before each block, and another block's behind a barrier of all of them: one
+ * after the other goes as far as that. Refused, with the kernel and its line: a barrier or shuffle
+ * that some lane has left or meets elsewhere, one of all blocks that some block has left, a shuffle
+ * across the end of a warp, lanes that wait for ever.
  *
  * EMU_LAUNCHED=FILE in the environment: which kernels ran, and in which orders, is added to FILE.
  */
@@ -28,7 +29,7 @@
 #define STACK_BYTES 65536u
 #define ORDERS_NOTED 8
 
-enum state { NOT_STARTED, READY, IN_SHUFFLE, IN_BARRIER, EXITED };
+enum state { NOT_STARTED, READY, IN_SHUFFLE, IN_BARRIER, IN_GRID, EXITED };
 
 struct fiber {
 #ifdef EMU_UCONTEXT
@@ -50,7 +51,8 @@ struct lane {
 struct emu_place emu_now;
 #define MOST_THREADS 1024u
 float *emu_launch_shared;
-static uint32_t n_threads; /* of the block */
+static uint32_t n_threads;           /* of the block */
+static uint32_t n_blocks, n_arrived; /* at a barrier of all */
 static struct lane lane[MOST_THREADS];
 static uint32_t turn[MOST_THREADS], next_turn;
 static struct fiber home, *running, *free_fibers;
@@ -173,6 +175,16 @@ void emu_barrier(int line)
 {
     lane[emu_now.thread].line = line;
     wait_here(&lane[emu_now.thread], IN_BARRIER);
+}
+
+void emu_grid_barrier(int line, uint32_t *arrived)
+{
+    if (emu_now.thread == 0 && ++n_arrived == n_blocks) {
+        n_arrived = 0;
+        arrived[1]++;
+    }
+    lane[emu_now.thread].line = line;
+    wait_here(&lane[emu_now.thread], IN_GRID);
 }
 
 static void exchange(struct lane *warp, uint32_t lanes)
@@ -367,23 +379,28 @@ static bool resume_ready(void)
     return any;
 }
 
-static void run_block(const struct guarded *shared)
+static void forget_shared(const struct guarded *shared)
 {
     memset(shared->data, 0xff, launch_block_of(body_kernel, body_arg).shared);
     if (__start_emu_shared)
         memset(__start_emu_shared, 0xff, (size_t)(__stop_emu_shared - __start_emu_shared));
-    memset(lane, 0, sizeof lane);
-    for (next_turn = 0; next_turn < n_threads;)
+}
+
+/* As far as the block goes by itself; whether it has ended, and does not wait for all others. */
+static bool run_block(void)
+{
+    while (next_turn < n_threads)
         switch_to(&home, take_fiber());
     for (;;) {
-        uint32_t exited = 0, waiting = 0;
+        uint32_t exited = 0, waiting = 0, in_grid = 0;
         bool moved = resume_ready();
         for (uint32_t i = 0; i < n_threads; i++) {
             exited += lane[i].state == EXITED;
             waiting += lane[i].state == IN_BARRIER;
+            in_grid += lane[i].state == IN_GRID;
         }
-        if (exited == n_threads)
-            return;
+        if (exited == n_threads || in_grid == n_threads)
+            return exited == n_threads;
         if (waiting + exited == n_threads)
             open_barrier(exited);
         else if (!moved)
@@ -407,6 +424,18 @@ static void note_launch(uint32_t kernel, uint32_t order)
         abort();
 }
 
+/* held: its lanes, where it has waited for the others. */
+static void begin_or_resume(const struct lane *held)
+{
+    if (held)
+        memcpy(lane, held, sizeof lane);
+    else
+        memset(lane, 0, sizeof lane);
+    next_turn = held ? n_threads : 0;
+    for (uint32_t i = 0; i < n_threads && held; i++)
+        lane[i].state = READY;
+}
+
 void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
 {
     uint32_t n = grid[0] * grid[1] * grid[2], seed = order;
@@ -415,19 +444,35 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
     body_kernel = kernel;
     body_order = order;
     note_launch(kernel, order);
-    emu_now.blocks_x = grid[0];
     const struct launch_block block_of = launch_block_of(kernel, arg);
     struct guarded shared =
         guard_new((block_of.shared + 15u) & ~(size_t)15, 1); /* begins at 16 bytes */
     emu_launch_shared = shared.data;
     n_threads = block_of.threads;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t block = order == 1 ? n - 1 - i : i;
-        emu_now.x = block % grid[0];
-        emu_now.y = block / grid[0] % grid[1];
-        emu_now.z = block / grid[0] / grid[1];
-        set_turns(order, &seed);
-        run_block(&shared);
+    n_blocks = n;
+    n_arrived = 0;
+    struct lane(*waiting)[MOST_THREADS] = NULL; /* at a barrier of all blocks */
+    for (uint32_t ended = 0, round = 0; ended < n; round++) {
+        if (ended)
+            refuse("a barrier of all blocks that some block has passed by", 0);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t block = order == 1 ? n - 1 - i : i;
+            emu_now.x = block % grid[0];
+            emu_now.y = block / grid[0] % grid[1];
+            emu_now.z = block / grid[0] / grid[1];
+            emu_now.blocks_x = grid[0];
+            set_turns(order, &seed);
+            if (!round)
+                forget_shared(&shared);
+            begin_or_resume(round ? waiting[block] : NULL);
+            if (run_block()) {
+                ended++;
+                continue;
+            }
+            waiting = waiting ? waiting : calloc(n, sizeof *waiting);
+            memcpy(waiting[block], lane, sizeof lane);
+        }
     }
+    free(waiting);
     guard_free(&shared);
 }

@@ -38,6 +38,8 @@ extern float *emu_launch_shared;
     }
 
 void emu_barrier(int line);
+/* Of all blocks; arrived[1] counts how often. Shared memory is lost there. */
+void emu_grid_barrier(int line, uint32_t *arrived);
 /* What lane (own number ^ lanes) holds; -1, an exited lane or one at another line: refused. */
 uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes);
 
@@ -99,6 +101,7 @@ static inline uint32_t emu_pair_bf16(float low, float high)
 #define NOT_UNROLLED
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define barrier() emu_barrier(__LINE__)
+#define grid_barrier(arrived, blocks) ((void)(blocks), emu_grid_barrier(__LINE__, arrived))
 #define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes)
 #define shuffle_xor_i32(v, lanes) ((int32_t)emu_shuffle(__LINE__, (uint32_t)(v), lanes))
 #define count_ones(v) ((uint32_t)__builtin_popcount(v))

@@ -25,6 +25,7 @@ enum {
     BAD_DEVICE = 101,
     NO_BINARY = 209,
     NOT_FOUND = 500,
+    TOO_LARGE = 720,
     LOST = 719
 };
 typedef device_address address;
@@ -112,6 +113,10 @@ static void do_work(const struct work *w)
     case WORK_LAUNCH:
         ptx_launch(w->kernel, w->grid, w->arg, behaviour.order);
         counts.launches++;
+        if (w->kernel == LAUNCH_program) {
+            counts.programs++;
+            imagined_ns += ((const struct program_args *)w->arg)->n * behaviour.step_ns;
+        }
         if (w->kernel != LAUNCH_gemm_parts && w->kernel != LAUNCH_conv_parts &&
             w->kernel != LAUNCH_map_f32)
             imagined_ns += behaviour.launch_ns;
@@ -220,17 +225,20 @@ static __attribute__((destructor)) void write_counts(void)
 static __attribute__((constructor)) void read_behaviour(void)
 {
     const char *text = getenv("FAKE_CUDA");
-    unsigned long long v[7] = {0};
+    unsigned long long v[10] = {0};
     if (text)
-        sscanf(text, "%llu,%llu,%llu,%llu,%llu,%llu,%llu", v, v + 1, v + 2, v + 3, v + 4, v + 5,
-               v + 6);
+        sscanf(text, "%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu", v, v + 1, v + 2, v + 3,
+               v + 4, v + 5, v + 6, v + 7, v + 8, v + 9);
     behaviour = (struct fake_cuda_behaviour){.order = (uint32_t)v[0],
                                              .failing_allocation = (uint32_t)v[1],
                                              .losing_wait = (uint32_t)v[2],
                                              .no_device = (uint32_t)v[3],
                                              .version = (uint32_t)v[4],
                                              .no_code = (uint32_t)v[5],
-                                             .memory_bytes = v[6]};
+                                             .memory_bytes = v[6],
+                                             .processors = (uint32_t)v[7],
+                                             .cooperative = (uint32_t)v[8],
+                                             .launch_ns = (uint32_t)v[9]};
 }
 
 static __attribute__((destructor)) void report_leaks(void)
@@ -298,10 +306,21 @@ int cuDeviceGetName(char *name, int bytes, int device)
 
 /* Of compute capability 7.5, the least that there is. */
 #define SHARED_MOST 65536
+enum { PROCESSORS = 16, COOPERATIVE = 95, SHARED_OPTIN = 97 };
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    *value = attribute == 16 ? 132 : attribute == 97 ? SHARED_MOST : 0;
-    return device < device_count() && *value ? 0 : INVALID;
+    const bool known =
+        attribute == PROCESSORS || attribute == COOPERATIVE || attribute == SHARED_OPTIN;
+    *value = attribute == PROCESSORS    ? behaviour.processors ? (int)behaviour.processors : 132
+             : attribute == COOPERATIVE ? behaviour.cooperative != 0
+                                        : SHARED_MOST;
+    return device < device_count() && known ? 0 : INVALID;
+}
+
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared)
+{
+    *n = (int)behaviour.cooperative;
+    return f && threads == LAUNCH_THREADS && shared <= SHARED_MOST ? 0 : INVALID;
 }
 
 static int the_context;
@@ -569,4 +588,18 @@ int cuLaunchKernel(void *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, u
                               .grid = {grid_x, grid_y, grid_z},
                               .arg = parameters[0],
                               .arg_bytes = emu_arg_bytes(kernel)});
+}
+
+/* More blocks than are there at once would wait for ever. */
+int cuLaunchCooperativeKernel(void *f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z,
+                              unsigned shared_bytes, void *stream, void **parameters)
+{
+    const uint64_t processors = behaviour.processors ? behaviour.processors : 132;
+    const uint64_t each =
+        behaviour.cooperative ? behaviour.cooperative : 1; /* for bench/gpu_cases.c */
+    if ((uint64_t)grid_x * grid_y * grid_z > processors * each)
+        return TOO_LARGE;
+    return cuLaunchKernel(f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                          stream, parameters, NULL);
 }

@@ -17,12 +17,15 @@ struct fake_cuda_behaviour {
     /* What a launch (of other kernels than those for parts of sums and conversions) and another
      * library's work take by the events; 0, 0: as they do here. */
     uint32_t launch_ns, call_ns;
+    /* Multiprocessors, 0: 132; blocks of a kernel on each whose launches may wait for one another,
+     * 0: they may not. A launch of such takes step_ns for each step of its program. */
+    uint32_t processors, cooperative, step_ns;
 };
 
 struct fake_cuda_counts {
     uint64_t allocations, allocated_bytes; /* alive now: of device and pinned memory */
     uint64_t objects;                      /* alive now: contexts, modules, streams, graphs */
-    uint64_t allocations_made, launches, graph_launches, waits;
+    uint64_t allocations_made, launches, graph_launches, waits, programs;
 };
 
 /* Another library's work on the stream: `call` with a copy of arg, when the stream comes by. A

@@ -4,7 +4,8 @@
  *
  * It knows the instructions that nvcc 13 emits for cuda/kernels (PTX ISA 7.0) and refuses
  * others by name. Lanes of a warp go together: the lowest program counter first, which brings them
- * together again behind a branch. Addresses on the device are addresses of this process. */
+ * together again behind a branch. Blocks run one after the other, each up to where it reads what
+ * another may write. Addresses on the device are addresses of this process. */
 #ifndef PTX_H
 #define PTX_H
 
@@ -71,7 +72,10 @@ enum ptx_type {
     OP(RET, "ret")                                                                                 \
     OP(SHFL, "shfl")                                                                               \
     OP(SHFL_DOWN, "shfl.down")                                                                     \
-    OP(BAR, "bar")
+    OP(BAR, "bar")                                                                                 \
+    OP(ATOM, "atom")                                                                               \
+    OP(MEMBAR, "membar")                                                                           \
+    OP(FENCE, "fence")
 #define PTX_OP_NAME(name, text) PTX_##name,
 enum ptx_op { PTX_OPS(PTX_OP_NAME) PTX_N_OPS };
 
@@ -112,12 +116,16 @@ struct ptx_instruction {
     enum ptx_comparison comparison;
     enum ptx_space space;
     bool unless;                    /* runs where the guard is false */
+    bool is_volatile;               /* of ld: other blocks may write there */
     uint32_t guard, target, vector; /* guard: a register, or PTX_NONE; vector: also of mov */
     uint32_t n;                     /* operands */
     struct ptx_operand operand[14]; /* ld and st: the parts of a vector, then the address */
     uint32_t terms;                 /* of mma */
     uint32_t line;                  /* of the text */
 };
+
+/* Where the launch's own shared memory begins, behind so many bytes. */
+#define PTX_BEHIND(bytes) (((bytes) + 15u) & ~15u)
 
 struct ptx_kernel {
     char name[64];

@@ -217,8 +217,13 @@ static bool take_word(struct ptx_instruction *i, const char *word)
     uint32_t s = index_of(space, 3, word);
     if (s != PTX_NONE) {
         i->space = (enum ptx_space)s;
-        return i->op == PTX_LD || i->op == PTX_ST || i->op == PTX_CVTA;
+        return i->op == PTX_LD || i->op == PTX_ST || i->op == PTX_CVTA || i->op == PTX_ATOM;
     }
+    if ((i->op == PTX_LD || i->op == PTX_ST) && strcmp(word, "volatile") == 0)
+        return i->is_volatile = true;
+    if (i->op == PTX_ATOM || i->op == PTX_MEMBAR || i->op == PTX_FENCE)
+        return strcmp(word, "add") == 0 || strcmp(word, "gl") == 0 || strcmp(word, "sc") == 0 ||
+               strcmp(word, "acq_rel") == 0 || strcmp(word, "gpu") == 0;
     bool to_zero = i->op == PTX_CVT && strcmp(word, "rzi") == 0;
     return to_zero || strcmp(word, "rn") == 0 || strcmp(word, "lo") == 0 ||
            strcmp(word, "uni") == 0 || strcmp(word, "sync") == 0 || strcmp(word, "bfly") == 0 ||
@@ -311,21 +316,24 @@ static void declare_registers(struct reader *r, const char *text)
     r->k->registers += n;
 }
 
-/* Of the launch, of kernels that declare none: device.h. */
+/* Of the launch: device.h. It is the first of the variables, and behind those that are declared. */
 #define SHARED_OF_LAUNCH "launch_shared"
 
-/* .shared .align 4 .b8 name[1024]; */
+/* .shared .align 4 .b8 name[1024]; or .shared .align 4 .u32 name; */
 static void declare_shared(struct reader *r, const char *text)
 {
     char name[NAME_BYTES];
     uint32_t align, bytes;
-    if (sscanf(text, ".shared .align %u .b8 %159[^[][%u]", &align, name, &bytes) != 3) {
+    if (sscanf(text, ".shared .align %u .u32 %159[^;]", &align, name) == 2) {
+        bytes = 4;
+    } else if (sscanf(text, ".shared .align %u .b8 %159[^[][%u]", &align, name, &bytes) != 3) {
         refuse(r, "no shared variable");
         return;
     }
     uint32_t at = (r->k->shared_bytes + align - 1) / align * align;
     add_name(r, &r->variables, name, at);
     r->k->shared_bytes = at + bytes;
+    r->variables.of[0].value = PTX_BEHIND(r->k->shared_bytes);
 }
 
 static void begin_kernel(struct reader *r, const char *text)

@@ -39,6 +39,7 @@ struct machine {
     struct warp warp[MOST_WARPS];
     uint32_t warps, shared_bytes;
     uint32_t now; /* the warp that runs */
+    bool looks;   /* it has read what another block may write, and lets those run */
     struct ptx_counts *counts;
     ptx_stored *stored;
     void *user;
@@ -503,6 +504,20 @@ static void store(struct machine *m, const struct ptx_instruction *i, uint32_t l
     }
 }
 
+/* atom.add: what was there before, the address, what is added. */
+static void add_there(struct machine *m, const struct ptx_instruction *i, uint32_t lane)
+{
+    uint32_t v;
+    uint8_t *at = reach(m, i, value(m, &i->operand[1], lane));
+    if (i->type != PTX_U32 || i->space != PTX_GLOBAL)
+        refuse(m, i, "an atomic that is not known");
+    m->stored(at, sizeof v, m->user);
+    memcpy(&v, at, sizeof v);
+    put(m, &i->operand[0], lane, v);
+    v += (uint32_t)value(m, &i->operand[2], lane);
+    memcpy(at, &v, sizeof v);
+}
+
 /* ---- control --------------------------------------------------------------------------------- */
 
 static void shuffle(struct machine *m, const struct ptx_instruction *i)
@@ -620,6 +635,13 @@ static void run(struct machine *m, const struct ptx_instruction *i, const struct
         for (uint32_t k = 0; k < l->n; k++)
             store(m, i, l->of[k]);
         break;
+    case PTX_ATOM:
+        for (uint32_t k = 0; k < l->n; k++)
+            add_there(m, i, l->of[k]);
+        break;
+    case PTX_MEMBAR: /* memory is written at once */
+    case PTX_FENCE:
+        break;
     default:
         compute(m, i, l);
     }
@@ -666,6 +688,7 @@ static bool step(struct machine *m)
         if ((i->op == PTX_LD || i->op == PTX_ST) && m->counts)
             count_access(m, i, &l);
         run(m, i, &l);
+        m->looks = i->op == PTX_LD && i->is_volatile;
     }
     return true;
 }
@@ -685,18 +708,21 @@ static void begin_block(struct machine *m)
     }
 }
 
-static void run_block(struct machine *m)
+/* Whether it has ended; else it has read what another block may write. */
+static bool run_block(struct machine *m)
 {
-    begin_block(m);
     for (;;) {
         uint32_t waiting = 0;
         for (m->now = 0; m->now < m->warps; m->now++) {
             while (step(m))
-                continue;
+                if (m->looks) {
+                    m->looks = false;
+                    return false;
+                }
             waiting += m->warp[m->now].waits;
         }
         if (!waiting)
-            return;
+            return true;
         m->now = 0;
         if (waiting < m->warps)
             refuse(m, &m->k->code[0], "a barrier that some warp has passed by");
@@ -705,31 +731,60 @@ static void run_block(struct machine *m)
     }
 }
 
+static void take_room(struct machine *m)
+{
+    m->shared = malloc(m->shared_bytes + 1);
+    for (uint32_t i = 0; i < m->warps; i++) {
+        m->warp[i].reg = malloc((m->k->registers + 1) * sizeof *m->warp[i].reg);
+        m->warp[i].written = malloc((m->k->registers + 1) * sizeof *m->warp[i].written);
+        memset(m->warp[i].written, true, m->k->registers * sizeof *m->warp[i].written);
+    }
+}
+
+static void give_room(struct machine *m)
+{
+    for (uint32_t i = 0; i < m->warps; i++) {
+        free(m->warp[i].reg);
+        free(m->warp[i].written);
+    }
+    free(m->shared);
+}
+
+/* Blocks that wait for others keep a machine each, and go on in turn when all have begun. */
 void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3], const void *arg,
              struct ptx_counts *counts, ptx_stored *stored, void *user)
 {
     const struct launch_block block = launch_block_of(kernel, arg);
+    const uint32_t blocks = grid[0] * grid[1] * grid[2];
     struct machine m = {.k = k,
                         .arg = arg,
                         .blocks_x = grid[0],
                         .warps = block.threads / PTX_LANES,
-                        .shared_bytes = k->shared_bytes + block.shared,
-                        .shared = malloc(k->shared_bytes + block.shared + 1),
+                        .shared_bytes = block.shared ? PTX_BEHIND(k->shared_bytes) + block.shared
+                                                     : k->shared_bytes,
                         .counts = counts,
                         .stored = stored,
                         .user = user};
-    for (uint32_t i = 0; i < m.warps; i++) {
-        m.warp[i].reg = malloc((k->registers + 1) * sizeof *m.warp[i].reg);
-        m.warp[i].written = malloc((k->registers + 1) * sizeof *m.warp[i].written);
-        memset(m.warp[i].written, true, k->registers * sizeof *m.warp[i].written);
+    struct machine *waiting = NULL;
+    uint32_t n = 0;
+    take_room(&m);
+    for (uint32_t i = 0; i < blocks; i++) {
+        m.block[0] = i % grid[0];
+        m.block[1] = i / grid[0] % grid[1];
+        m.block[2] = i / grid[0] / grid[1];
+        begin_block(&m);
+        if (run_block(&m))
+            continue;
+        waiting = realloc(waiting, (n + 1) * sizeof *waiting);
+        waiting[n++] = m;
+        take_room(&m);
     }
-    for (m.block[2] = 0; m.block[2] < grid[2]; m.block[2]++)
-        for (m.block[1] = 0; m.block[1] < grid[1]; m.block[1]++)
-            for (m.block[0] = 0; m.block[0] < grid[0]; m.block[0]++)
-                run_block(&m);
-    for (uint32_t i = 0; i < m.warps; i++) {
-        free(m.warp[i].reg);
-        free(m.warp[i].written);
-    }
-    free(m.shared);
+    give_room(&m);
+    for (uint32_t left = n, i = 0; left; i = (i + 1) % n)
+        if (waiting[i].shared && run_block(&waiting[i])) {
+            give_room(&waiting[i]);
+            waiting[i].shared = NULL;
+            left--;
+        }
+    free(waiting);
 }

@@ -83,7 +83,7 @@ static void test_half_products(void **state)
     } of[] = {{1, 37, 300, false, LAUNCH_gemv_half},  {3, 19, 301, false, LAUNCH_gemv_half},
               {2, 9, 2, false, LAUNCH_gemv_half},     {1, 999, 1, false, LAUNCH_gemv_half},
               {2, 11, 2008, false, LAUNCH_gemv_half}, {1, 9, 1024, false, LAUNCH_gemv_half},
-              {70, 90, 75, false, LAUNCH_gemm_half},  {5, 67, 33, true, LAUNCH_gemm_half}};
+              {70, 90, 75, false, LAUNCH_gemm_f32},   {5, 67, 33, true, LAUNCH_gemm_f32}};
     for (size_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
         size_t c = i / 2;
         uint32_t rows = of[c].terms_first ? of[c].k : of[c].n;
@@ -112,7 +112,7 @@ static void test_half_conv(void **state)
         random_floats(&t, &seed, 0, DIMS(2, 5 * groups, 9, 15));
         one_op_in(&t, 1, PITH_F32, DIMS(40 * groups, 5, 3, 3), NULL);
         k.w.shape = t.in[1].shape;
-        check_beside(&t, &k, LAUNCH_conv_half, 8.0 * 45 * 45 / 16777216);
+        check_beside(&t, &k, LAUNCH_conv_f32, 8.0 * 45 * 45 / 16777216);
     }
 }
 
@@ -133,7 +133,7 @@ static void test_shared_products(void **state)
         shared_product(&t, &seed, of[c].m, &k, of[c].terms_first);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
-        assert_true(check_beside(&t, &k, LAUNCH_gemm_half, 8.0 * of[c].k * of[c].k / 16777216));
+        assert_true(check_beside(&t, &k, LAUNCH_gemm_f32, 8.0 * of[c].k * of[c].k / 16777216));
         guard_free(&added);
     }
 }
@@ -150,7 +150,7 @@ static void test_shared_conv(void **state)
         weight_conv(&t, &seed, c, &k);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
-        assert_true(check_beside(&t, &k, LAUNCH_conv_half, 8.0 * terms * terms / 16777216));
+        assert_true(check_beside(&t, &k, LAUNCH_conv_f32, 8.0 * terms * terms / 16777216));
         guard_free(&added);
     }
 }

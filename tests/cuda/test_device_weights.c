@@ -248,9 +248,9 @@ static void test_conv(void **state)
 {
     (void)state;
     static const struct product_case of[] = {
-        {40, 45, 0, 16, 1, 1, LAUNCH_conv_codes},   {70, 117, 0.4, 200, 1, 1, LAUNCH_conv_codes},
-        {72, 63, 0.3, 31, 4, 2, LAUNCH_conv_codes}, {34, 72, 0, 9, 2, 2, LAUNCH_conv_codes},
-        {40, 45, 0.5, 256, 1, 1, LAUNCH_conv_f32},  {40, 9, 0, 256, 1, 1, LAUNCH_conv_f32},
+        {40, 45, 0, 16, 1, 1, LAUNCH_conv_f32},    {70, 117, 0.4, 200, 1, 1, LAUNCH_conv_f32},
+        {72, 63, 0.3, 31, 4, 2, LAUNCH_conv_f32},  {34, 72, 0, 9, 2, 2, LAUNCH_conv_f32},
+        {40, 45, 0.5, 256, 1, 1, LAUNCH_conv_f32}, {40, 9, 0, 256, 1, 1, LAUNCH_conv_f32},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
@@ -315,7 +315,7 @@ static void test_shared_conv(void **state)
         weight_conv(&t, &seed, c, &k);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
-        assert_true(check_beside(&t, &k, LAUNCH_conv_codes, 2.0 * terms * terms / 16777216));
+        assert_true(check_beside(&t, &k, LAUNCH_conv_f32, 2.0 * terms * terms / 16777216));
         guard_free(&added);
     }
 }

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* A run in one launch on the fake device: the bits of the graph's run in four orders of lanes and
+ * blocks, kept only where it takes less time, with no more blocks than are there at once, and with
+ * the graph where anything of it cannot be had. */
+#include <unistd.h>
+#include "fake_device.h"
+#include "pith_load.h"
+#include "pith_pack.h"
+#include "cuda/device_plan.h"
+
+/* Of launches that take long by the events, so that one launch is kept. */
+static const struct fake_cuda_behaviour slow_launches = {
+
+    .processors = 1, .cooperative = 2, .launch_ns = 1000};
+
+static bool has_models(void)
+{
+    struct pith_packed packed = {0};
+    const bool found = load_network("kws_DNN_L", &packed);
+    if (found)
+        pith_packed_free(&packed);
+    return found;
+}
+
+/* One run's outputs, one behind the other, owned by the caller; launches: of the plan. */
+struct outputs {
+    uint8_t *data;
+    size_t bytes;
+};
+
+static struct outputs run(const struct pith_packed *packed, const char *device,
+                          struct fake_cuda_behaviour behaviour, uint32_t *launches)
+{
+    struct outputs o = {NULL, 0};
+    fake_set(behaviour);
+    struct pith_engine *e = open_on(packed, device, 0);
+    const struct pith_plan *plan = pith_engine_plan(e);
+    const struct pith_cuda_facts facts = pith_cuda_plan_facts(e->device);
+    *launches = facts.launches;
+    for (uint64_t seed = 1; seed <= 2; seed++) { /* the barrier is good for another run */
+        const uint64_t programs = fake_counts().programs, all = fake_counts().launches;
+        run_on(e, seed);
+        if (facts.launches == 1) {
+            assert_int_equal(fake_counts().programs, programs + 1);
+            assert_int_equal(fake_counts().launches, all + 1);
+        }
+        for (uint32_t i = 0; i < pith_plan_output_count(plan); i++) {
+            struct pith_tensor t;
+            pith_plan_output(plan, i, &t);
+            o.data = realloc(o.data, o.bytes + t.bytes);
+            memcpy(o.data + o.bytes, pith_plan_output_data(plan, i), t.bytes);
+            o.bytes += t.bytes;
+        }
+    }
+    pith_engine_close(e);
+    assert_nothing_left();
+    return o;
+}
+
+static const uint32_t orders[] = {0, 1, 2, 77};
+enum { ALL_ORDERS = 4 };
+
+/* In n orders from number `first` on: large networks take long on the emulator. */
+static void check_same(const struct pith_packed *packed, const char *name, const char *device,
+                       uint32_t first, uint32_t n)
+{
+    uint32_t launches;
+    const struct outputs graph = run(packed, device, (struct fake_cuda_behaviour){0}, &launches);
+    assert_true(launches > 1);
+    for (uint32_t i = first; i < first + n; i++) {
+        struct fake_cuda_behaviour b = slow_launches;
+        b.order = orders[i];
+        b.processors += i;
+        const struct outputs one = run(packed, device, b, &launches);
+        if (launches != 1)
+            fail_msg("%s: %u launches", name, launches);
+        assert_int_equal(one.bytes, graph.bytes);
+        if (memcmp(one.data, graph.data, graph.bytes) != 0)
+            fail_msg("%s, order %u: other bits", name, orders[i]);
+        free(one.data);
+    }
+    free(graph.data);
+}
+
+static void check_network(const char *name, const char *device, uint32_t first, uint32_t n)
+{
+    struct pith_packed packed = {0};
+    if (!load_network(name, &packed))
+        fail_msg("no %s", name);
+    check_same(&packed, name, device, first, n);
+    pith_packed_free(&packed);
+}
+
+static void test_recurrent(void **state)
+{
+    (void)state;
+    check_network("silero_vad_16k", "cuda:0", 2, 1);
+}
+
+/* Hundreds of launches: run alone, by one_launch.sh. */
+static void test_loops(void **state)
+{
+    (void)state;
+    check_network("kws_LSTM_L", "cuda:0", 0, ALL_ORDERS);
+    check_network("kws_GRU_L", "cuda:0", 0, ALL_ORDERS);
+}
+
+static void test_chains(void **state)
+{
+    (void)state;
+    check_network("kws_DNN_L", "cuda:0", 0, ALL_ORDERS);
+    check_network("tiny_ad01_ae", "cuda:0", 1, 1);
+    check_network("kws_DNN_L", "cuda:0,f16", 2, 1);
+}
+
+static void test_convolutions(void **state)
+{
+    (void)state;
+    check_network("mnist_lenet5_caffe", "cuda:0", 0, 1);
+}
+
+/* Every tenth weight is left, one of 16 values. */
+static void prune(struct pith_model *m, struct pith_const *c)
+{
+    float *x = c->data, most = 0;
+    struct pith_codebook *book = pith_model_alloc(m, 1, sizeof *book);
+    *book = (struct pith_codebook){.n_centroids = 16, .n_groups = 1, .group_elems = c->count};
+    book->centroid = pith_model_alloc(m, 16, sizeof(float));
+    book->index = pith_model_alloc(m, c->count, 1);
+    c->mask = pith_model_alloc(m, c->count, 1);
+    for (uint64_t i = 0; i < c->count; i++)
+        most = fmaxf(most, fabsf(x[i]));
+    for (uint32_t i = 0; i < 16; i++)
+        book->centroid[i] = most * ((float)i - 7.5f) / 7.5f;
+    for (uint64_t i = 0; i < c->count; i++) {
+        const bool kept = i * 7919 % 10 == 0;
+        book->index[i] = (uint8_t)fminf(15.0f, fmaxf(0.0f, roundf(x[i] / most * 7.5f + 7.5f)));
+        x[i] = kept ? book->centroid[book->index[i]] : 0.0f;
+        c->mask[i] = kept;
+    }
+    c->codebook = book;
+}
+
+static bool has_kernel(const struct pith_cuda_plan *p, enum launch_kernel kernel)
+{
+    for (uint32_t i = 0; i < p->lowering.n_actions; i++)
+        if (p->lowering.action[i].kind == ACTION_LAUNCH && p->lowering.action[i].kernel == kernel)
+            return true;
+    return false;
+}
+
+static void test_sparse(void **state)
+{
+    (void)state;
+    const char *data = getenv("PITH_DATA");
+    char path[512];
+    struct pith_model *m;
+    struct pith_error err = {0};
+    struct pith_weight_ref refs[64];
+    struct pith_packed packed = {0};
+    struct pith_buffer file = {0};
+    char there[] = "/tmp/pith_programXXXXXX";
+    snprintf(path, sizeof path, "%s/models/kws_DNN_L.onnx", data ? data : "../shared/data");
+    if (pith_model_load(path, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    const uint32_t n = pith_model_weights(m, refs);
+    for (uint32_t i = 0; i < n; i++)
+        if (refs[i].rows * refs[i].cols >= 10000)
+            prune(m, m->values[refs[i].value].constant);
+    if (pith_model_pack(m, NULL, &file, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    const int at = mkstemp(there);
+    assert_int_equal(write(at, file.data, file.bytes), file.bytes);
+    close(at);
+    pith_buffer_free(&file);
+    if (pith_packed_load(there, NULL, &packed, &err))
+        fail_msg("%s", err.text);
+    fake_set(slow_launches);
+    struct pith_engine *e = open_on(&packed, "cuda:0", 0);
+    assert_true(has_kernel(e->device, LAUNCH_spmv_relative));
+    pith_engine_close(e);
+    check_same(&packed, "kws_DNN_L, sparse", "cuda:0", 0, ALL_ORDERS);
+    pith_packed_free(&packed);
+    unlink(there);
+}
+
+/* The graph is kept: where the device cannot make blocks wait, where steps take longer in one
+ * launch, where each launch is worth it, and in a plan with a clock. */
+static void test_graph_is_kept(void **state)
+{
+    (void)state;
+    struct pith_packed packed = {0};
+    struct fake_cuda_behaviour b = slow_launches;
+    uint32_t launches;
+    if (!load_network("kws_DNN_L", &packed))
+        fail_msg("no network");
+    free(run(&packed, "cuda:0", b, &launches).data);
+    assert_int_equal(launches, 1);
+    b.cooperative = 0;
+    free(run(&packed, "cuda:0", b, &launches).data);
+    assert_true(launches > 1);
+    b = slow_launches;
+    b.step_ns = 2000;
+    free(run(&packed, "cuda:0", b, &launches).data);
+    assert_true(launches > 1);
+    b = slow_launches;
+    b.launch_ns = 20000;
+    free(run(&packed, "cuda:0", b, &launches).data);
+    assert_true(launches > 1);
+    pith_packed_free(&packed);
+}
+
+/* Both times are reported, of one run each. */
+static void test_facts(void **state)
+{
+    (void)state;
+    struct pith_packed packed = {0};
+    if (!load_network("kws_DNN_L", &packed))
+        fail_msg("no network");
+    struct fake_cuda_behaviour b = slow_launches;
+    b.step_ns = 10;
+    fake_set(b);
+    struct pith_engine *e = open_on(&packed, "cuda:0", 0);
+    const struct pith_cuda_facts facts = pith_cuda_plan_facts(e->device);
+    const struct pith_cuda_plan *p = e->device;
+    const uint64_t expected = 1000 + 10 * p->program.n; /* ms of events are floats */
+    assert_true(facts.one_launch_ns + 1 >= expected && facts.one_launch_ns <= expected + 1);
+    assert_true(facts.graph_ns > facts.one_launch_ns);
+    assert_true(facts.graph_ns <= 1000 * p->program.n);
+    assert_true(p->program.blocks > 1);
+    pith_engine_close(e);
+    pith_packed_free(&packed);
+    assert_nothing_left();
+}
+
+/* Without memory for its steps there is the graph; a device that is lost meanwhile is reported. */
+static void test_failures(void **state)
+{
+    (void)state;
+    struct pith_packed packed = {0};
+    if (!load_network("kws_DNN_L", &packed))
+        fail_msg("no network");
+    uint32_t failed = 0, with_graph = 0, lost = 0;
+    for (uint32_t n = 1;; n++) {
+        struct fake_cuda_behaviour b = slow_launches;
+        struct pith_engine *e = NULL;
+        struct pith_error err = {0};
+        struct pith_engine_opts o = {
+            .size_bytes = sizeof o, .device = "cuda:0", .device_or_fail = true};
+        b.failing_allocation = n;
+        fake_set(b);
+        if (pith_engine_open_packed(&packed, &o, &e, &err)) {
+            failed++;
+            continue;
+        }
+        const bool all = fake_counts().allocations_made < n;
+        with_graph += pith_cuda_plan_facts(e->device).launches > 1;
+        pith_engine_close(e);
+        if (all)
+            break;
+    }
+    assert_true(failed >= 3);
+    assert_int_equal(with_graph, 1);
+    for (uint32_t n = 1;; n++) {
+        struct fake_cuda_behaviour b = slow_launches;
+        struct pith_engine *e = NULL;
+        struct pith_error err = {0};
+        struct pith_engine_opts o = {
+            .size_bytes = sizeof o, .device = "cuda:0", .device_or_fail = true};
+        b.losing_wait = n;
+        fake_set(b);
+        if (!pith_engine_open_packed(&packed, &o, &e, &err)) {
+            const bool all = fake_counts().waits < n;
+            pith_engine_close(e);
+            if (all)
+                break;
+            continue;
+        }
+        lost++;
+        assert_non_null(strstr(err.text, "LAUNCH_FAILED"));
+    }
+    assert_true(lost > 10); /* each timed run is waited for */
+    pith_packed_free(&packed);
+    fake_set((struct fake_cuda_behaviour){0});
+    assert_nothing_left();
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chains),        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_recurrent),     cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_graph_is_kept), cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_failures),
+    };
+    if (!has_models()) {
+        printf("no models\n");
+        return 77;
+    }
+    const struct CMUnitTest loops[] = {cmocka_unit_test(test_loops)};
+    if (argc > 1 && strcmp(argv[1], "loops") == 0)
+        return cmocka_run_group_tests(loops, NULL, NULL);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
