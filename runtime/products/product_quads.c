@@ -136,18 +136,25 @@ struct quads_run {
 };
 
 /* y [unit's rows][width] to rows of y. The kernel leaves outputs by rows of the weight, y has them
- * by rows of a. pack_rows_f32 is a transposition where all rows are one panel. */
+ * by rows of a. pack_rows_f32 is a transposition where all rows are one panel, by fours. */
 static void turn(const struct quads_run *r, const float *from, float *turned, uint32_t unit,
                  uint32_t strip)
 {
     const struct product *p = r->p;
     uint32_t left = p->n - unit * QUAD_UNIT_ROWS, begin = strip_begin(p, r->s, strip);
     uint32_t rows = left < QUAD_UNIT_ROWS ? left : QUAD_UNIT_ROWS, step = (rows + 3) / 4 * 4;
-    uint32_t columns = strip_begin(p, r->s, strip + 1) - begin;
-    r->kernels->dense.pack_rows_f32(from, strip_width(r->s), 1, rows, columns, step, turned, 0);
+    uint32_t columns = strip_begin(p, r->s, strip + 1) - begin, fours = (columns + 3) / 4 * 4;
+    r->kernels->dense.pack_rows_f32(from, strip_width(r->s), 1, rows, fours, step, turned, 0);
     for (size_t j = 0; j < columns; j++)
         memcpy(r->d->y + (begin + j) * p->n + (size_t)unit * QUAD_UNIT_ROWS, turned + j * step,
                rows * sizeof *turned);
+}
+
+/* A part of a vector takes longer than a whole one, and there is room for it. */
+static uint32_t whole_vectors(const struct quads_run *r, uint32_t columns)
+{
+    const uint32_t lanes = r->kernels->sparse.quad_lanes;
+    return (columns + lanes - 1) / lanes * lanes;
 }
 
 /* A piece is a unit of rows and a strip; strips of one unit follow one another, so that its entries
@@ -164,6 +171,7 @@ static void quads_body(void *arg, uint32_t i, uint32_t lane)
     for (uint32_t at = (uint32_t)((uint64_t)r->pieces * i / r->chunks); at < end; at++) {
         uint32_t unit = at / strips, strip = at % strips, begin = strip_begin(p, s, strip);
         const bool tail = s.tail && strip + 1 == strips;
+        const uint32_t columns = strip_begin(p, s, strip + 1) - begin;
         const struct quads_job job = {.form = r->d->prep,
                                       .x = r->panels + begin * k,
                                       .x_step = k * QUAD_WIDTH_STEP,
@@ -171,7 +179,7 @@ static void quads_body(void *arg, uint32_t i, uint32_t lane)
                                           tail ? r->panels + s.whole * QUAD_WIDTH_STEP * k : NULL,
                                       .y = y,
                                       .ldy = strip_width(s),
-                                      .n = strip_begin(p, s, strip + 1) - begin,
+                                      .n = tail ? columns : whole_vectors(r, columns),
                                       .unit_begin = unit,
                                       .unit_end = unit + 1};
         r->kernels->sparse.quads(&job);

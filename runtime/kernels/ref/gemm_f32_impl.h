@@ -38,6 +38,7 @@ struct tile {
 #define A_COL(tile) (tile)->col
 #define A_ROW(i) at[i]
 #else
+#define WEIGHTS_STRIDED 0
 #define A_COL(tile) MR
 #define A_ROW(i) (size_t)(i) * sizeof(float)
 #endif
@@ -83,76 +84,32 @@ static inline vec load_edge(const float *p, vmask last, bool whole)
     return whole ? vec_load(p) : vec_load_some(p, last);
 }
 
-/* What tiles of fewer rows than MR begin with and end in, apart from their instances, which are
- * many and of which a layer has one a strip at most: sums go through memory. Such a tile may have
- * fewer than NV vectors, nv; those past them are neither read nor written. */
-static __attribute__((noinline)) void start_few(const struct gemm_f32_job *job,
-                                                const struct tile *t, uint32_t nv, vmask last,
-                                                vec sum[MR][NV])
-{
-    for (uint32_t i = 0; i < t->rows; i++)
-        for (uint32_t j = 0; j < NV; j++) {
-            const float *from = t->from && j < nv ? t->from + i * job->ldc + j * LANES : NULL;
-            sum[i][j] = t->bias_col && j < nv ? load_edge(t->bias_col + j * LANES, last, j + 1 < nv)
-                                              : vec_zero();
-            if (from)
-                sum[i][j] = vec_add(load_edge(from, last, j + 1 < nv), sum[i][j]);
-        }
-}
-
-static __attribute__((noinline)) void finish_few(const struct gemm_f32_job *job,
-                                                 const struct tile *t, const struct clamp *clamp,
-                                                 uint32_t nv, vmask last, vec sum[MR][NV])
-{
-    for (uint32_t i = 0; i < t->rows; i++) {
-        vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
-        for (uint32_t j = 0; j < nv; j++) {
-            float *c = t->c + i * job->ldc + j * LANES;
-            vec v = clamp_apply(clamp, vec_add(sum[i][j], bias));
-            if (j + 1 < nv)
-                vec_store(c, v);
-            else
-                vec_store_some(c, last, v);
-        }
-    }
-}
+/* Of a tile's vectors, in tile_run. */
+#define IS_WHOLE(j) (!all_masked && ((j) < nv - 1 || edge != EDGE_MASKED))
 
 /* rows: MR, or t->rows. nv, edge and rows are constants where it is called: every loop below is
- * unrolled, and acc lives in registers. rows < MR leaves broadcasts out, not sums of zeros in. */
+ * unrolled, and acc lives in registers. rows < MR leaves broadcasts out, not sums of zeros in; with
+ * EDGE_MASKED such a tile may have fewer vectors than nv: all are masked. */
 static inline __attribute__((always_inline)) void
 tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clamp *clamp,
          vmask last, const int nv, const enum edge edge, const int rows)
 {
     const bool extra = edge == EDGE_EXTRA;
+    const bool all_masked = WEIGHTS_STRIDED && rows < MR && edge == EDGE_MASKED;
     vec acc[MR][NV]; /* [rows] */
-    vec few[MR][NV];
-    rvec column = rvec_set1(0.0f);
-    const uint32_t used = (job->n + LANES - 1) / LANES; /* vectors of a tile of few rows */
-#if WEIGHTS_STRIDED
     vmask lanes[NV];
+    rvec column = rvec_set1(0.0f);
 #pragma GCC unroll 4
-    for (int j = 0; j < NV; j++)
-        lanes[j] = vmask_range(0, (int)job->n - j * LANES);
-#endif
-    if (rows < MR)
-        start_few(job, t, used, last, few);
-#pragma GCC unroll 4
-    for (int j = 0; j < nv && rows < MR; j++) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            acc[i][j] = few[i][j];
-    }
-#pragma GCC unroll 4
-    for (int j = 0; j < nv && rows == MR; j++) {
-        const bool whole = j < nv - 1 || edge != EDGE_MASKED;
+    for (int j = 0; j < nv; j++) {
+        lanes[j] = all_masked ? vmask_range(0, (int)job->n - j * LANES) : last;
         vec bias = vec_zero();
         if (t->bias_col)
-            bias = load_edge(t->bias_col + j * LANES, last, whole);
+            bias = load_edge(t->bias_col + j * LANES, lanes[j], IS_WHOLE(j));
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++)
             acc[i][j] = bias;
     }
-    if (rows == MR && t->from) {
+    if (t->from) {
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
             if (i >= (int)t->rows)
@@ -160,10 +117,9 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
             /* A panel has MR rows of weights, c only those there are. */
             const float *from = t->from + (size_t)i * job->ldc;
 #pragma GCC unroll 4
-            for (int j = 0; j < nv; j++) {
-                const bool whole = j < nv - 1 || edge != EDGE_MASKED;
-                acc[i][j] = vec_add(load_edge(from + j * LANES, last, whole), acc[i][j]);
-            }
+            for (int j = 0; j < nv; j++)
+                acc[i][j] =
+                    vec_add(load_edge(from + j * LANES, lanes[j], IS_WHOLE(j)), acc[i][j]);
         }
     }
     if (extra && (t->from || t->bias_col)) {
@@ -193,12 +149,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
             __builtin_prefetch(next + line, 0, 2);
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
-#if WEIGHTS_STRIDED
-            if (rows < MR && edge == EDGE_MASKED)
-                bv[j] = vec_load_some(b + j * LANES, lanes[j]);
-            else
-#endif
-                bv[j] = load_edge(b + j * LANES, last, j < nv - 1 || edge != EDGE_MASKED);
+            bv[j] = load_edge(b + j * LANES, lanes[j], IS_WHOLE(j));
             IN_REGISTER(bv[j]);
         }
         if (extra)
@@ -211,15 +162,6 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
             for (int j = 0; j < nv; j++)
                 acc[i][j] = vweight_fma(w, bv[j], acc[i][j]);
         }
-    }
-    if (rows < MR) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < nv; j++)
-                few[i][j] = acc[i][j];
-        finish_few(job, t, clamp, used, last, few);
-        return;
     }
     /* Copies: c might be what a pointer points to, for all that the compiler knows. */
     const struct clamp between = *clamp;
@@ -235,10 +177,10 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
             vec v = clamp_apply(&between, vec_add(acc[i][j], bias));
-            if (j < nv - 1 || edge != EDGE_MASKED)
+            if (IS_WHOLE(j) || (all_masked && (int)job->n - j * LANES >= LANES))
                 vec_store(c + j * LANES, v);
             else
-                vec_store_some(c + j * LANES, last, v);
+                vec_store_some(c + j * LANES, lanes[j], v);
         }
     }
     if (extra) {

@@ -9,16 +9,17 @@
  * are computed, hence a kernel of its own. */
 #include "kernels/kernel_dense.h"
 
-/* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. A transposition of 4
- * x 4 in registers, so both sides are whole vectors. */
-static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *dst)
+/* w: up to 4 rows, ld apart, k elements each, the others are zeros; dst: element (r, i) at
+ * i * mr + r. A transposition of 4 x 4 in registers, so both sides are whole vectors. */
+static inline __attribute__((always_inline)) void
+pack_four(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
 {
     size_t i = 0;
     for (; i + 4 <= k; i += 4, dst += 4 * (size_t)mr) {
         four row[4];
 #pragma GCC unroll 4
         for (size_t r = 0; r < 4; r++)
-            row[r] = four_load(w + r * ld + i);
+            row[r] = r < rows ? four_load(w + r * ld + i) : four_zero();
         four_turn(row);
 #pragma GCC unroll 4
         for (size_t r = 0; r < 4; r++)
@@ -26,7 +27,7 @@ static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *d
     }
     for (; i < k; i++, dst += mr)
         for (size_t r = 0; r < 4; r++)
-            dst[r] = w[r * ld + i];
+            dst[r] = r < rows ? w[r * ld + i] : 0.0f;
 }
 
 /* Panel of `rows` rows, up to mr; mr is a multiple of 4. Rows past the last become zeros, which
@@ -34,15 +35,24 @@ static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *d
 static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
 {
     for (size_t r = 0; r < mr; r += 4) {
-        if (r + 4 <= rows) {
-            pack_four(w + r * ld, ld, k, mr, dst + r);
-            continue;
+        const float *from = w + (r < rows ? r : 0) * ld;
+        /* Constants, or the rows would go through memory. */
+        switch (rows > r ? rows - r : 0) {
+        case 0:
+            pack_four(from, ld, 0, k, mr, dst + r);
+            break;
+        case 1:
+            pack_four(from, ld, 1, k, mr, dst + r);
+            break;
+        case 2:
+            pack_four(from, ld, 2, k, mr, dst + r);
+            break;
+        case 3:
+            pack_four(from, ld, 3, k, mr, dst + r);
+            break;
+        default:
+            pack_four(from, ld, 4, k, mr, dst + r);
         }
-        for (size_t i = 0; i < k; i++)
-            four_store(dst + i * mr + r, four_zero());
-        for (size_t lane = r; lane < rows; lane++)
-            for (size_t i = 0; i < k; i++)
-                dst[i * mr + lane] = w[lane * ld + i];
     }
 }
 
