@@ -85,16 +85,17 @@ enum dense_size {
     DENSE_SIZES = 3
 };
 
-/* m rows of x and y, one behind the other, each as matvec has it; m >= 1. */
-typedef void window_rows_fn(const struct run_form *f, const float *x, float *y, uint32_t m,
-                            uint32_t unit_begin, uint32_t unit_end);
+/* m rows of x and y, one behind the other, each within the bound of matvec; m >= 1. */
+typedef void form_rows_fn(const struct run_form *f, const float *x, float *y, uint32_t m,
+                          uint32_t unit_begin, uint32_t unit_end);
 
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
-    window_rows_fn *window_rows; /* FORM_WINDOW */
-    quads_fn *quads;             /* kernel_quads.h */
-    uint32_t quad_lanes;         /* columns of x that it takes at once */
-    struct pith_costs costs;     /* form: by kind; dense: by size */
+    form_rows_fn *rows[RUN_FORM_KINDS]; /* NULL: matvec row by row */
+    quads_fn *quads;                    /* kernel_quads.h */
+    uint32_t quad_lanes;                /* columns of x that it takes at once */
+    bool codebook_rows; /* 4 or 5 bits are looked up once for 8 rows, multiplied as tiles are */
+    struct pith_costs costs; /* form: by kind; dense: by size */
 };
 
 /* Processors with kernels of several rows: elsewhere they are left out, as they are never chosen.
@@ -116,7 +117,7 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4, 0)                                 \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5, 0)                                 \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8, 0)                                 \
-    IF_SPARSE_ROWS(KERNEL(window_rows, window_rows_fn, pith_spmm_window, 0))                       \
+    IF_SPARSE_ROWS(KERNEL(rows[FORM_WINDOW], form_rows_fn, pith_spmm_window, 0))                   \
     IF_SPARSE_ROWS(KERNEL(quads, quads_fn, pith_spmm_quads, 0))
 #ifdef __x86_64__
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
@@ -124,9 +125,13 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook_avx2, PITH_CPU_AVX2)       \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                \
+    KERNEL(rows[FORM_DENSE4], form_rows_fn, pith_gemm_codebook4, 0)                                \
+    KERNEL(rows[FORM_DENSE5], form_rows_fn, pith_gemm_codebook5, 0)                                \
+    KERNEL(rows[FORM_DENSE4], form_rows_fn, pith_gemm_codebook4_avx2, PITH_CPU_AVX2)               \
+    KERNEL(rows[FORM_DENSE5], form_rows_fn, pith_gemm_codebook5_avx2, PITH_CPU_AVX2)               \
     KERNEL(quads, quads_fn, pith_spmm_quads_avx2, PITH_CPU_AVX2)                                   \
     KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window_avx512, PITH_CPU_AVX512)               \
-    KERNEL(window_rows, window_rows_fn, pith_spmm_window_avx512, PITH_CPU_AVX512)                  \
+    KERNEL(rows[FORM_WINDOW], form_rows_fn, pith_spmm_window_avx512, PITH_CPU_AVX512)              \
     KERNEL(quads, quads_fn, pith_spmm_quads_avx512, PITH_CPU_AVX512)                               \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)            \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)            \

@@ -8,6 +8,7 @@
 void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
 {
     pith_costs_of(features, &k->costs, NULL);
+    memset(k->rows, 0, sizeof k->rows);
     features &= PITH_BUILD_CPU;
     if (BUILT_PRODUCTS) {
         SPARSE_KERNELS(KERNEL_TAKE)
@@ -16,4 +17,6 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
                     : features & PITH_CPU_AVX2 ? 8
                     : features & PITH_CPU_NEON ? 4
                                                : 1;
+    /* Measured with AVX2 alone. */
+    k->codebook_rows = (features & (PITH_CPU_AVX2 | PITH_CPU_AVX512)) == PITH_CPU_AVX2;
 }

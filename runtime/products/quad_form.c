@@ -156,7 +156,8 @@ uint64_t pith_quads_cost(const struct weight *w, const struct quad_matrix *m,
     uint64_t entries = w->nnz + SLOT_WORK * slots;
     uint64_t whole = tail ? n - n % QUAD_WIDTH_STEP : n;
     uint64_t halves = (whole + k->quad_lanes - 1) / k->quad_lanes * 2 + tail;
-    uint64_t turned = ((uint64_t)m->rows + m->cols) * n; /* elements of x and y */
+    uint64_t lanes = k->quad_lanes, columns = (n + lanes - 1) / lanes * lanes;
+    uint64_t turned = ((uint64_t)m->rows + m->cols) * columns; /* elements of x and y */
     return (entries * strips + turned) * (8 * COSTS_IN_NS) / c->quads[0] +
            entries * halves * (4 * COSTS_IN_NS) / c->quads[1];
 }

@@ -29,9 +29,10 @@ struct choice {
     const char *kernel;
 };
 
+#define ROWS_A_PASS 8u  /* of dense codebooks (sparse_kernels.codebook_rows) */
 #define MANY_ROWS 1024u /* from then on nothing changes */
 
-/* Of n elements for m rows each, at `speed` elements in 8 ns. n <= 2^32, m <= 2^10: no overflow. */
+/* Of n elements for m rows each, at `speed` elements in 8 ns. n <= 2^37, m <= 2^10: no overflow. */
 static uint64_t cost_of(uint64_t n, uint32_t m, uint32_t speed)
 {
     return speed ? n * (m < MANY_ROWS ? m : MANY_ROWS) * (8 * COSTS_IN_NS) / speed : UINT64_MAX;
@@ -55,11 +56,26 @@ static uint32_t speed_of(const struct sparse_kernels *k, const struct choice *c)
     return k->costs.form[c->try_window ? FORM_WINDOW : c->kind];
 }
 
-/* Does the kernel finish within the time of the dense product? */
-static bool pays(const struct weight *w, const struct sparse_kernels *k, const struct choice *c)
+/* A row that ends takes as long as so many nonzeros, or elements of a dense product: its last ones
+ * go one by one, and its lanes are added up. Windows have rows in lanes. */
+#define CSR_ROW_WORK 16u
+#define GEMV_ROW_WORK 64u
+
+/* What a pass over a form takes as long as. */
+static uint64_t pass_work(const struct weight *w, uint32_t rows, const struct choice *c)
 {
-    uint64_t n = c->row_bytes ? w->count : w->nnz;
-    return n * k->costs.dense[size_of(w->count)] <= w->count * speed_of(k, c); /* below 2^48 */
+    return c->row_bytes    ? w->count
+           : c->try_window ? w->nnz
+                           : w->nnz + (uint64_t)rows * CSR_ROW_WORK;
+}
+
+/* Does the kernel finish within the time of the dense product? */
+static bool pays(const struct weight *w, uint32_t rows, const struct sparse_kernels *k,
+                 const struct choice *c)
+{
+    uint64_t dense = w->count + (c->row_bytes ? 0 : (uint64_t)rows * GEMV_ROW_WORK);
+    return pass_work(w, rows, c) * k->costs.dense[size_of(w->count)] <=
+           dense * speed_of(k, c); /* below 2^58 */
 }
 
 /* Rows that have a codebook of their own, or one for all; other groupings have no form. */
@@ -246,15 +262,21 @@ enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint3
 {
     struct choice c;
     enum pith_status st = choose(w, rows, cols, k, &c);
-    if (!st && !pays(w, k, &c))
+    if (!st && !pays(w, rows, k, &c))
         st = PITH_ERR_UNSUPPORTED;
     return st ? st : pith_run_form_fits(w, rows, cols, k, need);
 }
 
 /* What the window form takes grows with its windows too: as much as 7 % of all elements stored. */
-static uint64_t batch_work(const struct weight *w, const struct choice *c)
+static uint64_t batch_cost(const struct weight *w, const struct sparse_kernels *k, uint32_t rows,
+                           uint32_t m, const struct choice *c)
 {
-    return c->row_bytes ? w->count : c->try_window ? w->nnz + w->count * 7 / 100 : w->nnz;
+    if (c->try_window)
+        return cost_of(w->nnz + w->count * 7 / 100, m, k->costs.window_batch);
+    if (c->row_bytes && c->kind != FORM_DENSE8 && k->codebook_rows)
+        return cost_of(w->count, (m + ROWS_A_PASS - 1) / ROWS_A_PASS, speed_of(k, c)) +
+               cost_of(w->count, m, k->costs.tiles);
+    return cost_of(pass_work(w, rows, c), m, speed_of(k, c));
 }
 
 uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols,
@@ -263,25 +285,19 @@ uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols
     struct choice c;
     if (choose(w, rows, cols, k, &c))
         return UINT64_MAX;
-    if (batch)
-        return cost_of(batch_work(w, &c), m,
-                       c.try_window ? k->costs.window_batch : k->costs.form[c.kind]);
-    return cost_of(c.row_bytes ? w->count : w->nnz, m, speed_of(k, &c));
+    return batch ? batch_cost(w, k, rows, m, &c)
+                 : cost_of(pass_work(w, rows, &c), m, speed_of(k, &c));
 }
 
 uint64_t pith_gemv_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)
 {
-    uint64_t count = elements(rows, cols);
-    return cost_of(count, m, k->costs.dense[size_of(count)]);
+    uint64_t count = elements(rows, cols), work = count + (uint64_t)rows * GEMV_ROW_WORK;
+    return cost_of(work < UINT32_MAX ? work : UINT32_MAX, m, k->costs.dense[size_of(count)]);
 }
 
-/* Tiles begin with twice the pace of a single row where the matrix comes from memory. */
 uint64_t pith_tiles_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)
 {
-    uint64_t count = elements(rows, cols), cost = cost_of(count, m, k->costs.tiles);
-    if (size_of(count) == DENSE_IN_RAM)
-        cost += cost_of(count, 1, 2 * (uint32_t)k->costs.dense[DENSE_IN_RAM]);
-    return cost;
+    return cost_of(elements(rows, cols), m, k->costs.tiles);
 }
 
 static void *array_of(struct run_form *f, uint64_t offset)
@@ -456,14 +472,13 @@ void pith_run_form_matvec(const struct sparse_kernels *k, const void *form, cons
     k->matvec[f->kind](f, x, y, unit_begin, unit_end);
 }
 
-/* The window kernel looks up a triple once for several rows of x; other forms are read once
- * a row. */
+/* A form without a kernel of several rows is read once for each. */
 void pith_run_form_rows(const struct sparse_kernels *k, const void *form, const float *x, float *y,
                         uint32_t m, uint32_t unit_begin, uint32_t unit_end)
 {
     const struct run_form *f = form;
-    if (f->kind == FORM_WINDOW && m > 1) {
-        k->window_rows(f, x, y, m, unit_begin, unit_end);
+    if (m > 1 && k->rows[f->kind]) {
+        k->rows[f->kind](f, x, y, m, unit_begin, unit_end);
         return;
     }
     for (size_t i = 0; i < m; i++)

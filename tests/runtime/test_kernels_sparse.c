@@ -273,14 +273,13 @@ static void test_empty_slots_read_nothing(void **state)
 
 /* Rows of x one behind the other: each row of y as its own product within the bound, the same bits
  * unit by unit. */
-static void check_window_rows(uint32_t rows, uint32_t m, int at_end)
+static void check_rows(struct weight_want want, enum run_form_kind kind, uint32_t m, int at_end)
 {
-    struct weight_want want = {
-        .scale = 1, .rows = rows, .cols = 300, .density = 0.2, .n_centroids = 32, .n_groups = 1};
     struct sparse_product p = {.k = case_new(&want, &seed)};
-    build(&p, FORM_WINDOW);
-    assert_int_equal(p.kind, FORM_WINDOW);
-    struct guarded x = guard_random(m * 300, at_end, &seed);
+    const uint32_t rows = want.rows, cols = want.cols;
+    build(&p, kind);
+    assert_int_equal(p.kind, kind);
+    struct guarded x = guard_random(m * cols, at_end, &seed);
     struct guarded y = guard_new(m * rows * sizeof(float), at_end);
     float *once = malloc(m * rows * sizeof *once);
     for (size_t i = 0; i < N_LEVELS; i++) {
@@ -293,7 +292,7 @@ static void check_window_rows(uint32_t rows, uint32_t m, int at_end)
         pith_run_form_rows(&t, p.form.data, x.data, y.data, m, 0, units);
         for (uint32_t row = 0; row < m; row++) {
             p.x = x;
-            p.x.data = (float *)x.data + (size_t)row * 300;
+            p.x.data = (float *)x.data + (size_t)row * cols;
             for (uint32_t r = 0; r < rows; r++)
                 expect_row(&p, r, ((float *)y.data)[row * rows + r], levels[i]);
         }
@@ -314,7 +313,33 @@ static void test_window_rows(void **state)
 {
     (void)state;
     for (uint32_t m = 1; m <= 9; m++)
-        check_window_rows(m % 2 ? 37 : 16, m, (int)(m / 2 % 2));
+        check_rows((struct weight_want){.scale = 1,
+                                        .rows = m % 2 ? 37 : 16,
+                                        .cols = 300,
+                                        .density = 0.2,
+                                        .n_centroids = 32,
+                                        .n_groups = 1},
+                   FORM_WINDOW, m, (int)(m / 2 % 2));
+}
+
+/* Columns of one panel and of several, codebooks of the tensor and of each row. */
+static void test_dense_rows(void **state)
+{
+    (void)state;
+    static const uint32_t cols[] = {1, 95, 383, 384, 385, 777};
+    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
+        for (uint32_t m = 2; m <= 17; m++) {
+            const uint32_t rows = m % 2 ? 37 : 16;
+            struct weight_want want = {.scale = 1,
+                                       .rows = rows,
+                                       .cols = cols[i],
+                                       .dense = true,
+                                       .n_centroids = 16,
+                                       .n_groups = m % 3 ? 1 : rows};
+            check_rows(want, FORM_DENSE4, m, (int)(m / 2 % 2));
+            want.n_centroids = 32;
+            check_rows(want, FORM_DENSE5, m, (int)(m / 2 % 2));
+        }
 }
 
 /* A form at the end of its memory, its operands likewise. */
@@ -599,6 +624,7 @@ int main(void)
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_empty_slots_read_nothing),
         cmocka_unit_test(test_window_rows),
+        cmocka_unit_test(test_dense_rows),
         cmocka_unit_test(test_quads),
         cmocka_unit_test(test_tail),
         cmocka_unit_test(test_quads_need),

@@ -494,35 +494,46 @@ static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t
     case_free(&c);
 }
 
-static inline struct run_form *window_of(struct trial *t, const struct weight_case *c)
+/* Several rows of x at once. */
+static inline void trial_form_rows(struct trial *t, enum run_form_kind kind, uint32_t centroids)
 {
-    struct pith_kernels table = {.sparse = sparse_forcing(FORM_WINDOW)};
-    struct run_form_need need;
-    assert_int_equal(pith_run_form_need(&c->w, c->rows, c->cols, &table.sparse, &need), PITH_OK);
-    struct run_form *form = take(t, need.bytes);
-    struct op_env env = {.kernels = &table, .scratch = take(t, need.scratch_bytes)};
-    assert_int_equal(pith_run_form_build(&env, &c->w, c->rows, c->cols, form), PITH_OK);
-    return form;
-}
-
-static void trial_window_rows(struct trial *t)
-{
-    uint32_t m = size(t, 2, 9, 8);
+    uint32_t m = size(t, 2, 19, 8);
     struct weight_want want = {.rows = size(t, 1, 40, 300),
-                               .cols = size(t, 64, 400, 1024),
+                               .cols = size(t, 64, 900, 1024),
                                .density = 0.1,
-                               .n_centroids = 32,
+                               .dense = kind != FORM_WINDOW,
+                               .n_centroids = centroids,
                                .n_groups = 1,
                                .scale = 1};
+    struct pith_kernels table = {.sparse = sparse_forcing(kind)};
     struct sparse_kernels k;
     struct weight_case c = case_new(&want, &seed);
-    struct run_form *form = window_of(t, &c);
+    struct run_form_need need;
+    assert_int_equal(pith_run_form_need(&c.w, c.rows, c.cols, &table.sparse, &need), PITH_OK);
+    struct run_form *form = take(t, need.bytes);
+    struct op_env env = {.kernels = &table, .scratch = take(t, need.scratch_bytes)};
+    assert_int_equal(pith_run_form_build(&env, &c.w, c.rows, c.cols, form), PITH_OK);
     float *x = reals(t, (size_t)m * c.cols), *y = take(t, (size_t)m * c.rows * sizeof *y);
     pith_sparse_kernels_fill(&k, t->features);
     CALL(t, (double)c.w.nnz * m,
          pith_run_form_rows(&k, form, x, y, m, 0, pith_run_form_units(form)));
-    leaves_reals(t, y, (size_t)m * c.rows, sum_bound(c.cols / 4));
+    leaves_reals(t, y, (size_t)m * c.rows, sum_bound(want.dense ? c.cols : c.cols / 4));
     case_free(&c);
+}
+
+static void trial_window_rows(struct trial *t)
+{
+    trial_form_rows(t, FORM_WINDOW, 32);
+}
+
+static void trial_dense4_rows(struct trial *t)
+{
+    trial_form_rows(t, FORM_DENSE4, 16);
+}
+
+static void trial_dense5_rows(struct trial *t)
+{
+    trial_form_rows(t, FORM_DENSE5, 32);
 }
 
 static void trial_quads(struct trial *t)

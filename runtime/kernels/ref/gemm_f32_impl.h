@@ -118,8 +118,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
             const float *from = t->from + (size_t)i * job->ldc;
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
-                acc[i][j] =
-                    vec_add(load_edge(from + j * LANES, lanes[j], IS_WHOLE(j)), acc[i][j]);
+                acc[i][j] = vec_add(load_edge(from + j * LANES, lanes[j], IS_WHOLE(j)), acc[i][j]);
         }
     }
     if (extra && (t->from || t->bias_col)) {

@@ -11,8 +11,8 @@
 
 /* w: up to 4 rows, ld apart, k elements each, the others are zeros; dst: element (r, i) at
  * i * mr + r. A transposition of 4 x 4 in registers, so both sides are whole vectors. */
-static inline __attribute__((always_inline)) void
-pack_four(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
+static inline __attribute__((always_inline)) void pack_four(const float *w, size_t ld, size_t rows,
+                                                            size_t k, uint32_t mr, float *dst)
 {
     size_t i = 0;
     for (; i + 4 <= k; i += 4, dst += 4 * (size_t)mr) {

@@ -42,4 +42,5 @@ static inline float sum_of(__m256 v)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
+#define SEVERAL_ROWS 8u /* sums beside the table of 32 centroids, in 16 registers */
 #include "kernels/x86/gemv_codebook_impl.h"
