@@ -294,6 +294,9 @@ static void reading(void **state)
     assert_non_null(strstr(err.text, "empty input"));
     assert_int_equal(pith_file_write(path, "0123456789", 10, NULL), PITH_OK);
     assert_int_equal(pith_file_load(path, 9, &file, &err), PITH_ERR_LIMIT);
+    char text[256];
+    snprintf(text, sizeof text, "cannot read '%s': longer than 9 bytes", path);
+    assert_string_equal(err.text, text);
     assert_int_equal(pith_file_load(folder, 9, &file, &err), PITH_ERR_IO);
     assert_null(file.data);
     assert_int_equal(pith_file_load(path, 10, &file, &err), PITH_OK);

@@ -118,6 +118,32 @@ static void refusals(void **state)
     assert_int_equal(pith_calibrate(m, &o, NULL, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "the input is NaN for sample 0 of "));
     assert_int_equal(m->values[0].n_observed, 0);
+    /* A sum of infinities is seen at the value that it is in, and in which sample. */
+    static const float most[] = {1, 1, 3e38f, -3e38f};
+    struct pith_data *d = samples(most, 2, 2);
+    char text[256];
+    memcpy(data_of_layer(m, 0), (float[]){9, 9, 1, 1}, 4 * sizeof(float));
+    o.data = d;
+    uint64_t n_run = 77;
+    assert_int_equal(pith_calibrate(m, &o, &n_run, &err), PITH_ERR_UNSUPPORTED);
+    snprintf(text, sizeof text, "cannot calibrate: 'fc1.y' is NaN for %s",
+             pith_data_sample_name(d, 1));
+    assert_string_equal(err.text, text);
+    assert_non_null(strstr(text, "sample 1"));
+    assert_int_equal(n_run, 77);
+    assert_int_equal(pith_calibrate(NULL, &o, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_calibrate(m, NULL, NULL, &err), PITH_ERR_ARGUMENT);
+    o.size_bytes--;
+    assert_int_equal(pith_calibrate(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
+    o = (struct pith_calibrate_opts){.size_bytes = sizeof o};
+    assert_int_equal(pith_calibrate(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "cannot calibrate: no data given");
+    o.data = d;
+    m->n_inputs = 2;
+    assert_int_equal(pith_calibrate(m, &o, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "cannot calibrate: the model has 2 inputs, data is for one");
+    m->n_inputs = 1;
+    pith_data_free(d);
     pith_data_free(d3);
     pith_data_free(dn);
     pith_model_free(m);

@@ -356,6 +356,82 @@ static void without_data_the_smallest_is_the_front(void **state)
     pith_sweep_results_free(&r);
 }
 
+/* Each field of a line by value, and lines that lack one or have it of another kind. */
+static void lines_are_read_by_their_fields(void **state)
+{
+    (void)state;
+    static const char *const foreign[] = {
+        "{\"combination\":1,\"params\":{},\"bytes\":5}",
+        "{\"spec\":7,\"combination\":1,\"params\":{},\"bytes\":5}",
+        "{\"spec\":\"a\",\"combination\":\"1\",\"params\":{},\"bytes\":5}",
+        "{\"spec\":\"a\",\"combination\":1,\"params\":[],\"bytes\":5}",
+        "{\"spec\":\"a\",\"combination\":1,\"params\":{},\"bytes\":\"5\"}",
+        "{\"spec\":\"a\",\"combination\":1,\"params\":{},\"error\":5}",
+        "{\"spec\":\"a\",\"combination\":1,\"params\":{}}"};
+    enum { FOREIGN = sizeof foreign / sizeof *foreign };
+    struct pith_sweep_results r = {0};
+    for (int i = 0; i < FOREIGN; i++)
+        add(&r, foreign[i]);
+    assert_true(r.n == 0 && r.n_foreign == FOREIGN && r.n_lines == FOREIGN);
+    add(&r,
+        "{\"spec\":\"a1\",\"combination\":12,\"params\":{\"b\": 3},\"bytes\":77,\"seconds\":2.5,"
+        "\"top1\":0.75,\"at\":9,\"model\":{\"name\":\"m.onnx\",\"crc32c\":\"11\"},"
+        "\"data\":{\"name\":\"d\",\"crc32c\":\"22\",\"samples\":1000}}\n\n"
+        "{\"spec\":\"a1\",\"combination\":13,\"params\":{},\"bytes\":78}");
+    assert_int_equal(r.n, 2);
+    assert_int_equal(r.n_lines, FOREIGN + 2); /* an empty one does not count */
+    const struct pith_sweep_point *p = r.point;
+    assert_string_equal(p->params, "{\"b\":3}");
+    assert_string_equal(p->spec, "a1");
+    assert_true(p->combination == 12 && p->bytes == 77 && p->samples == 1000);
+    assert_true(p->seconds == 2.5 && p->quality == 0.75 && !p->regression);
+    assert_string_equal(p->model, "m.onnx");
+    assert_string_equal(p->model_crc32c, "11");
+    assert_string_equal(p->data, "d");
+    assert_string_equal(p->data_crc32c, "22");
+    assert_true(isnan(p[1].seconds) && isnan(p[1].quality) && p[1].samples == 0);
+    assert_string_equal(p[1].model, "");
+    assert_false(pith_sweep_comparable(p, p + 1));
+    assert_true(pith_sweep_comparable(p, p) && !pith_sweep_comparable(NULL, p));
+    assert_false(pith_sweep_comparable(p, NULL));
+    assert_int_equal(pith_sweep_results_add(&r, NULL, 1, NULL), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_sweep_results_add(NULL, "", 0, NULL), PITH_ERR_ARGUMENT);
+    pith_sweep_results_free(&r);
+    pith_sweep_results_free(NULL);
+    assert_int_equal(pith_sweep_front(NULL), 0);
+}
+
+static void names_of_files_stay_in_their_folder(void **state)
+{
+    (void)state;
+    char name[PITH_SWEEP_NAME_BYTES], stem[260], expected[PITH_SWEEP_NAME_BYTES];
+    static const struct {
+        const char *model, *spec, *name;
+    } cases[] = {{"net.onnx", "1a2b", "net-1a2b-5.pith"},
+                 {"net.v2.onnx", "1a2b", "net.v2-1a2b-5.pith"},
+                 {"net", "1a2b", "net-1a2b-5.pith"},
+                 {"", "1a2b", "model-1a2b-5.pith"},
+                 {".onnx", "1a2b", ".onnx-1a2b-5.pith"},
+                 {"../a b\n.onnx", "../x", ".._a_b_-.._x-5.pith"},
+                 {"net", "0123456789abcdefgh", "net-0123456789abcdef-5.pith"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pith_sweep_point p = {
+            .model = cases[i].model, .spec = cases[i].spec, .combination = 5};
+        pith_sweep_file_name(&p, name);
+        assert_string_equal(name, cases[i].name);
+    }
+    memset(stem, 'x', sizeof stem);
+    for (int n = 199; n <= 201; n++) { /* 200 bytes of a model's name at most */
+        stem[n] = 0;
+        const struct pith_sweep_point p = {.model = stem, .spec = "s", .combination = UINT64_MAX};
+        pith_sweep_file_name(&p, name);
+        snprintf(expected, sizeof expected, "%.200s-s-18446744073709551615.pith", stem);
+        assert_string_equal(name, expected);
+        stem[n] = 'x';
+    }
+    pith_sweep_file_name(NULL, name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +446,8 @@ int main(void)
         cmocka_unit_test(results_on_other_data_are_others),
         cmocka_unit_test(models_and_data_have_fronts_of_their_own),
         cmocka_unit_test(without_data_the_smallest_is_the_front),
+        cmocka_unit_test(lines_are_read_by_their_fields),
+        cmocka_unit_test(names_of_files_stay_in_their_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

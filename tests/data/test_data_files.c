@@ -277,6 +277,81 @@ static void arrays_and_label_files(void **state)
     pith_data_free(d);
 }
 
+/* Label files whose numbers are none, and what stands in the message. */
+static void labels_that_are_none(void **state)
+{
+    (void)state;
+    static const uint8_t idx_long[] = {0, 0, 8, 1, 0, 0, 0, 4, 1, 2, 3},
+                         idx_wide[] = {0, 0, 11, 1, 0, 0, 0, 1, 0, 7};
+    static const int64_t wide[] = {3, 1, (int64_t)1 << 31}, below[] = {1, -1, 2};
+    static const uint8_t fine[] = {1, 2, 255};
+    struct pith_buffer f;
+    assert_int_equal(
+        pith_npy_write(PITH_F32, 2, (uint32_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6}, &f, NULL),
+        PITH_OK);
+    put("x.npy", f.data, f.bytes);
+    pith_buffer_free(&f);
+    put("long", idx_long, sizeof idx_long);
+    put("wide", idx_wide, sizeof idx_wide);
+    const struct {
+        const char *name;
+        enum pith_type type;
+        const void *labels;
+        const char *text; /* NULL: they are fine */
+    } arrays[] = {{"wide.npy", PITH_I64, wide,
+                   "$wide.npy: the label of sample 2 is 2147483648, not a class number"},
+                  {"below.npy", PITH_I64, below,
+                   "$below.npy: the label of sample 1 is -1, not a class number"},
+                  {"fine.npy", PITH_U8, fine, NULL}};
+    struct pith_data_opts o = opts_for(at("x.npy"));
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        assert_int_equal(
+            pith_npy_write(arrays[i].type, 1, (uint32_t[]){3}, arrays[i].labels, &f, NULL),
+            PITH_OK);
+        put(arrays[i].name, f.data, f.bytes);
+        pith_buffer_free(&f);
+        o.labels = at(arrays[i].name);
+        if (arrays[i].text) {
+            open_fails(&o, PITH_ERR_CORRUPT, arrays[i].text);
+            continue;
+        }
+        struct pith_data *d = open_ok(&o);
+        assert_int_equal(pith_data_label(d, 2), 255);
+        pith_data_free(d);
+    }
+    o.labels = at("long");
+    open_fails(&o, PITH_ERR_CORRUPT, "$long: header declares 4 labels, the file has 3");
+    o.labels = at("wide");
+    open_fails(&o, PITH_ERR_UNSUPPORTED, "$wide: IDX labels must be one unsigned byte a sample");
+}
+
+/* What names the channels of pictures and arrays: a mean for each, or one for all. */
+static void means_are_those_of_the_channels(void **state)
+{
+    (void)state;
+    struct pith_buffer f;
+    const float x[12] = {0};
+    assert_int_equal(pith_npy_write(PITH_F32, 4, (uint32_t[]){1, 3, 2, 2}, x, &f, NULL), PITH_OK);
+    put("three.npy", f.data, f.bytes);
+    pith_buffer_free(&f);
+    put_png("three.png", 2, 2, true, 9);
+    static const char *const names[] = {"three.npy", "three.png"};
+    for (int i = 0; i < 2; i++) {
+        struct pith_data_opts o = opts_for(at(names[i]));
+        char text[128];
+        snprintf(text, sizeof text, "$%s: mean or std is given for other than the 3 channels of input 'x'",
+                 names[i]);
+        o.rank = 4;
+        memcpy(o.dim, (uint32_t[]){1, 3, 2, 2}, 4 * sizeof *o.dim);
+        o.preprocess = "mean=1:2";
+        open_fails(&o, PITH_ERR_ARGUMENT, text);
+        o.preprocess = "std=1:2";
+        open_fails(&o, PITH_ERR_ARGUMENT, text);
+        o.preprocess = "mean=1:2:3,std=4";
+        pith_data_free(open_ok(&o));
+    }
+}
+
 static float *copy_of(const float *x, size_t n)
 {
     float *copy = malloc(n * sizeof *copy);
@@ -695,6 +770,8 @@ int main(void)
                                        cmocka_unit_test(mirror_images),
                                        cmocka_unit_test(headerless_records),
                                        cmocka_unit_test(arrays_and_label_files),
+                                       cmocka_unit_test(labels_that_are_none),
+                                       cmocka_unit_test(means_are_those_of_the_channels),
                                        cmocka_unit_test(numbers_in_memory),
                                        cmocka_unit_test(hostile_npy),
                                        cmocka_unit_test(folders_are_classes),

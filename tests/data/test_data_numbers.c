@@ -11,6 +11,7 @@
 #include "data/npy_header.h"
 #include "data/number_convert.h"
 #include "guard_page.h"
+#include "pith_data.h"
 
 static struct data_source source_of(const void *bytes, size_t n, struct guarded *g)
 {
@@ -83,6 +84,54 @@ static void there_are_samples_and_they_have_values(void **state)
     expect_idx(no_samples, sizeof no_samples, PITH_ERR_CORRUPT, "f: no samples");
 }
 
+static void bytes_are_those_of_the_source(void **state)
+{
+    (void)state;
+    struct guarded g;
+    struct pith_error err = {0};
+    char to[5] = "....";
+    struct data_source s = source_of("abcd", 4, &g);
+    static const struct {
+        uint64_t offset;
+        size_t n;
+        const char *text; /* NULL: they are there */
+    } cases[] = {{0, 4, NULL},
+                 {1, 3, NULL},
+                 {4, 0, NULL},
+                 {2, 3, "f: ends at 4 bytes, 3 more are needed at 2"},
+                 {4, 1, "f: ends at 4 bytes, 1 more are needed at 4"},
+                 {5, 0, "f: ends at 4 bytes, 0 more are needed at 5"},
+                 {UINT64_MAX, 2, "f: ends at 4 bytes, 2 more are needed at 18446744073709551615"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const enum pith_status st = pith_source_at(&s.file, cases[i].offset, to, cases[i].n, &err);
+        assert_int_equal(st, cases[i].text ? PITH_ERR_CORRUPT : PITH_OK);
+        if (cases[i].text)
+            assert_string_equal(err.text, cases[i].text);
+        else
+            assert_memory_equal(to, "abcd" + cases[i].offset, cases[i].n);
+    }
+    guard_free(&g);
+}
+
+static void arrays_of_known_types_are_written(void **state)
+{
+    (void)state;
+    static const uint32_t dim[PITH_MAX_RANK + 1] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const double x = 1;
+    struct pith_buffer f = {0};
+    struct pith_error err = {0};
+    assert_int_equal(pith_npy_write((enum pith_type)99, 2, dim, &x, &f, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "cannot write npy: type 99, rank 2");
+    assert_int_equal(pith_npy_write(PITH_F32, PITH_MAX_RANK + 1, dim, &x, &f, &err),
+                     PITH_ERR_ARGUMENT);
+    assert_null(f.data);
+    assert_int_equal(pith_npy_write(PITH_F32, PITH_MAX_RANK, dim, &x, &f, &err), PITH_OK);
+    pith_buffer_free(&f);
+    assert_int_equal(pith_npy_write(PITH_F32, 1, NULL, &x, &f, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_npy_write(PITH_F32, 1, dim, NULL, &f, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_npy_write(PITH_F32, 1, dim, &x, NULL, &err), PITH_ERR_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +139,8 @@ int main(void)
         cmocka_unit_test(records_have_bytes),
         cmocka_unit_test(idx_is_as_long_as_it_says),
         cmocka_unit_test(there_are_samples_and_they_have_values),
+        cmocka_unit_test(bytes_are_those_of_the_source),
+        cmocka_unit_test(arrays_of_known_types_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

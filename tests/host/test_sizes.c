@@ -77,6 +77,198 @@ static void test_overflow(void **state)
     assert_false(pith_size_value(&e, value, &v));
 }
 
+/* A copy behind whose n bytes nothing may be read. */
+static bool parse_alone(const char *from, struct size_names *names, bool adds,
+                        struct size_expression *e)
+{
+    const size_t n = strlen(from);
+    char *alone = malloc(n + (n == 0));
+    memcpy(alone, from, n);
+    const bool taken = pith_size_parse(alone, n, names, adds, e);
+    free(alone);
+    return taken;
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"",   "9",  ".a", "@a", "[a", "`a",
+                                       "{a", "a-", "a ", "a@", "a/"},
+                             *const good[] = {"_", "a", "z", "A", "Z", "a.9", "A_z0"};
+    struct size_names names = {0};
+    char text[SIZE_NAME_BYTES + 1];
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(pith_size_add_name(&names, none[i], strlen(none[i])), UINT32_MAX);
+    for (uint32_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_int_equal(pith_size_add_name(&names, good[i], strlen(good[i])), i);
+    memset(text, 'x', sizeof text);
+    assert_int_equal(pith_size_add_name(&names, text, SIZE_NAME_BYTES), UINT32_MAX);
+    assert_int_equal(pith_size_add_name(&names, text, SIZE_NAME_BYTES - 1),
+                     sizeof good / sizeof *good);
+    assert_int_equal(strlen(names.name[names.n - 1]), SIZE_NAME_BYTES - 1);
+    while (names.n < SIZE_NAMES) {
+        text[0] = (char)('A' + names.n);
+        const uint32_t next = names.n;
+        assert_int_equal(pith_size_add_name(&names, text, 9), next);
+    }
+    assert_int_equal(pith_size_add_name(&names, "more", 4), UINT32_MAX);
+    assert_int_equal(pith_size_name(&names, "more", 4), UINT32_MAX);
+    assert_int_equal(pith_size_add_name(&names, "z", 1), 2); /* is there */
+    assert_int_equal(pith_size_name(&names, "a.", 2), UINT32_MAX);
+}
+
+static void test_ends_of_formulas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t s;
+        bool parses, has_value;
+        int32_t value;
+    } cases[] = {
+        {"2147483647", 0, true, true, INT32_MAX},
+        {"2147483648", 0, false, false, 0},
+        {"-2147483647", 0, true, true, -INT32_MAX},
+        {"46340*46341", 0, true, true, 2147441940},
+        {"46341*46341", 0, false, false, 0},
+        {"-46341*46341", 0, false, false, 0},
+        {"S", INT32_MAX, true, true, INT32_MAX},
+        {"S + 1", INT32_MAX, true, false, 0},
+        {"-S", INT32_MAX, true, true, -INT32_MAX},
+        {"-S - 1", INT32_MAX, true, false, 0},
+        {"(S + 1)/2", INT32_MAX, true, true, 1 << 30},
+        {"S/2147483647", INT32_MAX, true, true, 1},
+        {"-S/2", 3, true, true, -2}, /* rounded down */
+        {"-S/2", 4, true, true, -2},
+        {"S*S + S*S", 3000000000u, true, false, 0},
+        {"S*S - S*S", 3000000000u, true, true, 0},
+        {"S*S*S", 3000000000u, true, false, 0},
+        {"S*S*S*2", 2, true, true, 16},
+        {"S+S+S+S+S+S+S+S", 2, true, true, 16},
+        {"S+S+S+S+S+S+S+S+S", 2, false, false, 0},
+        {"S+", 0, false, false, 0},
+        {"S*", 0, false, false, 0},
+        {"S/", 0, false, false, 0},
+        {"(S)", 5, true, true, 5},
+        {"(S)/2 ", 5, true, true, 2},
+        {"(S)/2/2", 5, false, false, 0},
+        {"(S/2)", 5, false, false, 0},
+        {"/2", 5, false, false, 0},
+    };
+    struct size_names names = {0};
+    assert_int_equal(pith_size_add_name(&names, "S", 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct size_expression e;
+        char printed[64], cut[64];
+        int32_t v = 77;
+        const char *text = cases[i].text;
+        const bool parses = parse_alone(text, &names, false, &e);
+        if (parses != cases[i].parses)
+            fail_msg("'%s' is %s", text, parses ? "taken" : "refused");
+        if (!parses)
+            continue;
+        if (pith_size_value(&e, &cases[i].s, &v) != cases[i].has_value ||
+            (cases[i].has_value && v != cases[i].value))
+            fail_msg("'%s' is %d", text, (int)v);
+        pith_size_print(&e, &names, printed, sizeof printed);
+        struct size_expression again;
+        assert_true(parse_alone(printed, &names, false, &again));
+        assert_true(again.n_terms == e.n_terms && again.divisor == e.divisor);
+        for (size_t n = 1; n <= strlen(printed) + 1; n++) { /* cut to any length, and ended */
+            memset(cut, '#', sizeof cut);
+            pith_size_print(&e, &names, cut, n);
+            assert_int_equal(strlen(cut), n - 1);
+            assert_int_equal(strncmp(cut, printed, n - 1), 0);
+            assert_int_equal(cut[n], '#');
+        }
+    }
+    struct size_expression e;
+    assert_false(parse_alone("T", &names, false, &e));
+    assert_true(parse_alone("T", &names, true, &e));
+    assert_true(names.n == 2 && e.term[0].factor[0] == 1);
+}
+
+static void test_solving(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t wanted, name, value; /* name UINT32_MAX: no value does */
+    } cases[] = {{"P", 5, 0, 5},
+                 {"S", 0, 1, 0},
+                 {"2*S + 3", 9, 1, 3},
+                 {"2*S + 3", 8, UINT32_MAX, 0},
+                 {"2*S + 3", 2, UINT32_MAX, 0},
+                 {"2*S + 3", 3, 1, 0},
+                 {"2*S - 3", 1, 1, 2},
+                 {"P + P", 6, 0, 3},
+                 {"P - P", 0, UINT32_MAX, 0},
+                 {"3 - P", 1, UINT32_MAX, 0},
+                 {"P*S", 6, UINT32_MAX, 0},
+                 {"P + S", 6, UINT32_MAX, 0},
+                 {"P/2", 3, UINT32_MAX, 0},
+                 {"7", 7, UINT32_MAX, 0}};
+    struct size_names names = {2, {"P", "S"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct size_expression e;
+        uint32_t value = 0;
+        assert_true(parse_alone(cases[i].text, &names, false, &e));
+        if (pith_size_solve(&e, cases[i].wanted, &value) != cases[i].name ||
+            value != cases[i].value)
+            fail_msg("'%s' is %u where its name is %u", cases[i].text, cases[i].wanted, value);
+    }
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum size_line_kind kind;
+        uint32_t a, b;
+        const char *formula; /* NULL: there is none */
+    } good[] = {{"size S 1 2147483647", SIZE_LINE_SIZE, 1, INT32_MAX, NULL},
+                {"size S 5 5", SIZE_LINE_SIZE, 5, 5, NULL},
+                {"most 2147483647 P", SIZE_LINE_MOST, INT32_MAX, 0, "P"},
+                {"dim 268435455 7 P + 1", SIZE_LINE_DIM, 268435455, 7, "P + 1"},
+                {"attr 268435455 2147483647 2*P", SIZE_LINE_ATTR, 268435455, INT32_MAX, "2*P"}};
+    static const char *const bad[] = {"size S 1 2147483648",
+                                      "size S 6 5",
+                                      "size P 1 5",
+                                      "size S 1",
+                                      "most 2147483648 P",
+                                      "most 1 ",
+                                      "dim 268435456 7 P",
+                                      "dim 0 8 P",
+                                      "attr 268435456 0 P",
+                                      "attr 0 2147483648 P",
+                                      "dim 1 P",
+                                      "attr 1 1 S",
+                                      ""};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct size_names names = {1, {"P"}};
+        struct size_line l;
+        const size_t n = strlen(good[i].text);
+        char *alone = malloc(n);
+        memcpy(alone, good[i].text, n);
+        if (!pith_size_line(alone, n, &names, &l) || l.kind != good[i].kind || l.a != good[i].a ||
+            l.b != good[i].b)
+            fail_msg("'%s' is not read", good[i].text);
+        if (good[i].formula)
+            assert_true(l.formula + strlen(good[i].formula) == alone + n &&
+                        memcmp(l.formula, good[i].formula, strlen(good[i].formula)) == 0);
+        else
+            assert_true(l.name == 1 && names.n == 2);
+        free(alone);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct size_names names = {1, {"P"}};
+        struct size_line l;
+        if (pith_size_line(bad[i], strlen(bad[i]), &names, &l))
+            fail_msg("'%s' is taken", bad[i]);
+    }
+}
+
 static const char text[] = "size P 4 100\nsize S 7 50\ndim 0 1 S\ndim 1 1 P + S\ndim 2 2 P\n"
                            "most 120 P + S\nattr 3 2 8*S\nattr 5 0 (P + S)/2";
 
@@ -197,7 +389,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formulas), cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_fit),      cmocka_unit_test(test_apply),
-        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_broken),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_solving),  cmocka_unit_test(test_ends_of_formulas),
+        cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests_name("sizes", tests, NULL, NULL);
 }

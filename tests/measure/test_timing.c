@@ -113,6 +113,43 @@ static void layers_are_the_fastest_runs(void **state)
     pith_model_free(m);
 }
 
+/* x and y are WIDTH floats each, w WIDTH x WIDTH. */
+static void layers_move_what_they_read_and_write(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(WIDTH);
+    struct pith_engine *e = engine_of(m);
+    assert_int_equal(pith_plan_layer_count(pith_engine_plan(e)), 1);
+    assert_int_equal(pith_engine_moved_bytes(e, 0), 4 * (WIDTH + WIDTH + WIDTH * WIDTH));
+    assert_int_equal(pith_engine_moved_bytes(NULL, 0), 0);
+    pith_engine_close(e);
+    pith_model_free(m);
+}
+
+/* Any machine computes between a million and 10^16 numbers a second, and reads as many bytes; a
+ * cache is not slower than memory by more than what other work takes. */
+static void a_roofline_is_measured(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(WIDTH);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = threads};
+        struct pith_engine *e = NULL;
+        struct pith_error err = {0};
+        struct pith_roofline roof = {0};
+        assert_int_equal(pith_engine_open(m, &opts, &e, &err), PITH_OK);
+        assert_int_equal(pith_engine_roofline(e, &roof, &err), PITH_OK);
+        assert_true(roof.flops_per_s > 1e6 && roof.flops_per_s < 1e16);
+        assert_true(roof.memory_bytes_per_s > 1e6 && roof.memory_bytes_per_s < 1e16);
+        assert_true(roof.cache_bytes_per_s > roof.memory_bytes_per_s / 10 &&
+                    roof.cache_bytes_per_s < 1e16);
+        assert_int_equal(pith_engine_roofline(e, NULL, &err), PITH_ERR_ARGUMENT);
+        assert_int_equal(pith_engine_roofline(NULL, &roof, &err), PITH_ERR_ARGUMENT);
+        pith_engine_close(e);
+    }
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +157,8 @@ int main(void)
         cmocka_unit_test(times_are_ordered),
         cmocka_unit_test(cold_runs_are_runs),
         cmocka_unit_test(layers_are_the_fastest_runs),
+        cmocka_unit_test(layers_move_what_they_read_and_write),
+        cmocka_unit_test(a_roofline_is_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,50 @@ static void many_values_are_sorted_in_pieces(void **state)
     free(v);
 }
 
+/* As many as fill blocks and the short sort exactly, one fewer and one more: every range of them.
+ */
+static void blocks_have_ends(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {0, 1, 2, 47, 48, 49, 63, 64, 65, 127, 128, 129};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const uint32_t n = sizes[i];
+        struct sorted_values s;
+        assert_true(pith_sorted_begin(&s, n));
+        for (uint32_t k = 0; k < n; k++) /* 0, -1, 2, -3 ... twice each, in no order, and -0 */
+            s.v[k] = k % 5 ? (k % 2 ? -1.0f : 1.0f) * (float)(k * 7 % n / 2) : -0.0f;
+        pith_sorted_build(&s, n);
+        assert_true(s.shift == (n ? (double)s.v[n / 2] : 0));
+        uint64_t different = n > 0;
+        for (uint32_t k = 1; k < n; k++) {
+            assert_true(s.v[k - 1] <= s.v[k] && (s.v[k] != 0 || !signbit(s.v[k])));
+            different += s.v[k] != s.v[k - 1];
+        }
+        assert_int_equal(pith_sorted_distinct(&s, n + 1), different);
+        if (different)
+            assert_int_equal(pith_sorted_distinct(&s, different - 1),
+                             different > 1 ? different - 1 : 1);
+        for (uint32_t from = 0; from < n; from++)
+            for (uint32_t to = from + 1; to <= n; to++) {
+                double sum = 0, error = 0;
+                for (uint32_t k = from; k < to; k++) {
+                    sum += (double)s.v[k];
+                    error += ((double)s.v[k] - 2.5) * ((double)s.v[k] - 2.5);
+                }
+                assert_true(fabs(pith_sorted_mean(&s, from, to) - sum / (to - from)) < 1e-9);
+                assert_true(fabs(pith_sorted_error(&s, from, to, 2.5) - error) <
+                            1e-9 * (error + 1));
+            }
+        for (uint32_t k = 0; k < n; k++) {
+            const uint64_t at = pith_sorted_count_to(&s, (double)s.v[k]);
+            assert_true(at > k && s.v[at - 1] == s.v[k] && (at == n || s.v[at] > s.v[k]));
+        }
+        assert_int_equal(pith_sorted_count_to(&s, -1e9), 0);
+        assert_int_equal(pith_sorted_count_to(&s, 1e9), n);
+        pith_sorted_end(&s);
+    }
+}
+
 static void linear_start_does_not_beat_the_optimum(void **state)
 {
     (void)state;
@@ -128,6 +172,7 @@ int main(void)
         cmocka_unit_test(known_clusters_are_found),
         cmocka_unit_test(sums_are_those_of_the_values),
         cmocka_unit_test(many_values_are_sorted_in_pieces),
+        cmocka_unit_test(blocks_have_ends),
         cmocka_unit_test(linear_start_does_not_beat_the_optimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,6 +237,29 @@ static void places(void **state)
                      err.text);
         assert_true(st || v[0] == (cases[i].offset ? 2 : 1));
     }
+    static const struct {
+        const char *dir, *location, *offset, *length, *text; /* behind "net.onnx: " */
+    } texts[] = {
+        {dir, "w.bin", "5", "8", "tensor 'c' needs 8 bytes at 5 of 'w.bin', which has 12"},
+        {dir, "w.bin", "4", "9", "tensor 'c' needs 8 bytes, its external part has 9"},
+        {dir, "w.bin", "x", "8", "tensor 'c': its external location is missing or broken"},
+        {dir, "sub", "0", "8", "tensor 'c': external file 'sub' is not a regular file"},
+        {dir, "../secret", "0", "8",
+         "tensor 'c': external file '../secret' is not inside the folder of the model"},
+        {dir, "none", "0", "8",
+         "cannot open external file 'none' of tensor 'c' inside the folder of the model"},
+        {NULL, "w.bin", "0", "8",
+         "tensor 'c' lies in 'w.bin': a model from a pipe cannot have external data"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        float v[2];
+        assert_true(
+            read_with(texts[i].dir,
+                      graph_of(BUILD_FLOAT, texts[i].location, texts[i].offset, texts[i].length),
+                      v) != PITH_OK);
+        assert_int_equal(strncmp(err.text, "net.onnx: ", 10), 0);
+        assert_string_equal(err.text + 10, texts[i].text);
+    }
     /* a hole, then two floats behind 4 GiB */
     FILE *far = fopen(path_of("model/far.bin"), "wb");
     float v[2];

@@ -474,6 +474,93 @@ static void depthwise_layers_are_left_unless_named(void **state)
     }
 }
 
+/* Each option at its ends, and one step beyond them. */
+static void options_have_ends(void **state)
+{
+    (void)state;
+    static const struct pith_prune_amount zero = {"*", 0}, half = {"*", 0.5}, below = {"fc1", -1};
+    static const struct {
+        struct pith_prune_opts o;
+        const char *text; /* NULL: it is allowed */
+    } cases[] = {
+        {{.sparsity = 0}, NULL},
+        {{.sparsity = 0.999}, NULL},
+        {{.sparsity = -0.001}, "sparsity -0.001 is not between 0 and 1"},
+        {{.by = PITH_PRUNE_BY_SIGMA, .sigma = 0}, NULL},
+        {{.by = PITH_PRUNE_BY_SIGMA, .sigma = 1e6}, NULL},
+        {{.by = PITH_PRUNE_BY_SIGMA, .sigma = 1.1e6}, "sigma 1.1e+06 is not between 0 and 1e6"},
+        {{.by = PITH_PRUNE_BY_SIGMA, .sigma = -0.5}, "sigma -0.5 is not between 0 and 1e6"},
+        {{.by = PITH_PRUNE_BY_SIGMA, .sigma = 1, .sparsity = 7}, NULL}, /* is not read */
+        {{.by = PITH_PRUNE_BY_SIGMA, .layers = &below, .n_layers = 1},
+         "sigma -1 for fc1 is not between 0 and 1e6"},
+        {{.by = PITH_PRUNE_BY_ZERO}, NULL},
+        {{.by = PITH_PRUNE_BY_ZERO, .layers = &zero, .n_layers = 1}, NULL},
+        {{.by = PITH_PRUNE_BY_ZERO, .sparsity = 0.5},
+         "pruning what is zero takes no amount but 0, got 0.5"},
+        {{.by = PITH_PRUNE_BY_ZERO, .layers = &half, .n_layers = 1},
+         "pruning what is zero takes no amount but 0, got 0.5 for *"},
+        {{.by = PITH_PRUNE_BY_ZERO + 1}, "unknown option value"},
+        {{.scope = PITH_PRUNE_GLOBAL + 1}, "unknown option value"},
+        {{.pattern = {PITH_PATTERN_CHANNEL + 1, 1, 1}}, "unknown option value"},
+        {{.by = PITH_PRUNE_BY_SIGMA, .scope = PITH_PRUNE_GLOBAL}, "global scope needs a sparsity"},
+        {{.by = PITH_PRUNE_BY_ZERO, .scope = PITH_PRUNE_GLOBAL}, "global scope needs a sparsity"},
+        {{.pattern = {PITH_PATTERN_N_OF_M, 4, 4}}, NULL},
+        {{.pattern = {PITH_PATTERN_N_OF_M, 5, 4}}, "pattern keeps more than it has"},
+        {{.pattern = {PITH_PATTERN_BALANCED, 4096, 4096}}, NULL},
+        {{.pattern = {PITH_PATTERN_BALANCED, 3, 2}}, "pattern keeps more than it has"},
+        {{.pattern = {PITH_PATTERN_BLOCK, 4, 4}}, NULL}, /* nothing is fixed, and nothing goes */
+        {{.pattern = {PITH_PATTERN_ROW, 0, 5000}}, NULL},
+        {{.pattern = {PITH_PATTERN_BLOCK, 1, 4097}}, "pattern numbers must be 1 to 4096"},
+        {{.pattern = {PITH_PATTERN_N_OF_M, 2, 4}, .by = PITH_PRUNE_BY_SIGMA},
+         "N:M and balanced patterns fix the sparsity; sigma and zeros do not go with them"},
+        {{.pattern = {PITH_PATTERN_BALANCED, 2, 4}, .by = PITH_PRUNE_BY_ZERO},
+         "N:M and balanced patterns fix the sparsity; sigma and zeros do not go with them"},
+        {{.pattern = {PITH_PATTERN_N_OF_M, 2, 4}, .scope = PITH_PRUNE_GLOBAL},
+         "N:M and balanced patterns fix the sparsity of each layer; there is no global scope"},
+        {{.pattern = {PITH_PATTERN_N_OF_M, 2, 4}, .sparsity = 0.5}, NULL},
+        {{.pattern = {PITH_PATTERN_N_OF_M, 2, 4}, .layers = &half, .n_layers = 1}, NULL},
+        {{.pattern = {PITH_PATTERN_BALANCED, 1, 4}, .layers = &half, .n_layers = 1},
+         "the pattern fixes the sparsity at 0.75, got 0.5 for *"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pith_model *m = one_layer(4, 4, ladder);
+        struct pith_prune_opts o = cases[i].o;
+        struct pith_error err = {0};
+        uint32_t n_layers = 77;
+        char text[256];
+        o.size_bytes = sizeof o;
+        const enum pith_status st = pith_prune(m, &o, NULL, &n_layers, &err);
+        snprintf(text, sizeof text, "cannot prune: %s", cases[i].text ? cases[i].text : "");
+        if (st != (cases[i].text ? PITH_ERR_ARGUMENT : PITH_OK) ||
+            (cases[i].text && strcmp(err.text, text) != 0))
+            fail_msg("case %zu: status %d '%s'", i, (int)st, err.text);
+        assert_int_equal(n_layers, cases[i].text ? 77 : 1);
+        pith_model_free(m);
+    }
+}
+
+/* What would be left: a depthwise layer, what patterns do not divide. */
+static void layers_that_would_be_left(void **state)
+{
+    (void)state;
+    int32_t attr[32] = {0};
+    struct pith_model *m = depthwise_then_gemm(attr);
+    struct pith_weight_ref refs[2];
+    struct pith_error err = {0};
+    const struct pith_pattern any = {PITH_PATTERN_ANY, 0, 0}, pairs = {PITH_PATTERN_N_OF_M, 1, 2},
+                              threes = {PITH_PATTERN_N_OF_M, 1, 3};
+    assert_int_equal(pith_model_weights(m, refs), 2);
+    assert_int_equal(pith_prune_leaves(m, &refs[0], &any, &err), PITH_PRUNE_LEFT_DEPTHWISE);
+    assert_int_equal(pith_prune_leaves(m, &refs[1], &any, &err), PITH_PRUNE_TAKEN);
+    assert_int_equal(pith_prune_leaves(m, &refs[1], &pairs, &err), PITH_PRUNE_TAKEN);
+    assert_int_equal(pith_prune_leaves(m, &refs[1], &threes, &err), PITH_PRUNE_LEFT_PATTERN);
+    assert_string_equal(err.text, "cannot prune 'fc2': group 3 does not divide 4 columns");
+    assert_int_equal(pith_prune_leaves(NULL, &refs[1], &any, &err), PITH_PRUNE_LEFT_PATTERN);
+    assert_int_equal(pith_prune_leaves(m, NULL, &any, &err), PITH_PRUNE_LEFT_PATTERN);
+    assert_int_equal(pith_prune_leaves(m, &refs[1], NULL, &err), PITH_PRUNE_LEFT_PATTERN);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +582,8 @@ int main(void)
         cmocka_unit_test(layers_that_the_pattern_does_not_divide_are_left),
         cmocka_unit_test(depthwise_layers_are_left_unless_named),
         cmocka_unit_test(channels_of_kernels),
-        cmocka_unit_test(refusals_name_layer_and_numbers)};
+        cmocka_unit_test(refusals_name_layer_and_numbers),
+        cmocka_unit_test(options_have_ends),
+        cmocka_unit_test(layers_that_would_be_left)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

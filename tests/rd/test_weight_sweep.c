@@ -12,6 +12,7 @@
 #include "pith_pack.h"
 #include "decode/trellis.h"
 #include "pack/unpack.h"
+#include "rd/sweep_options.h"
 #include "rd/weight_sweep.h"
 #include "rd/block_choice.h"
 #include "rd/layer_support.h"
@@ -373,6 +374,48 @@ static void stops_and_refuses(void **state)
     pith_data_free(data);
 }
 
+/* Options at their ends are taken, and a refusal names every one. */
+static void options_have_ends(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(13);
+    const struct pith_weight_sweep_opts good[] = {
+        {.lambda = 1e-300},
+        {.lambda = 1, .rate_share = 1},
+        {.lambda = 1, .paths = 64},
+        {.lambda = 1, .states = 8, .paths = 8},
+        {.lambda = 1, .states = 16, .paths = 64},
+        {.lambda = 1, .states = 16},
+        {.lambda = 1, .levels = 3},
+        {.lambda = 1, .levels = 16},
+        {.lambda = 1, .pattern = {PITH_PATTERN_BLOCK, 2, 2}},
+    };
+    static const struct {
+        struct pith_weight_sweep_opts o;
+        const char *text;
+    } bad[] = {{{.lambda = 2, .rate_share = 3, .paths = 66, .states = 4, .levels = 17},
+                "cannot sweep: lambda 2, rate share 3, 66 paths, 4 states, 17 levels"},
+               {{.lambda = 1, .pattern = {PITH_PATTERN_ROW, 1, 1}},
+                "cannot sweep in the pattern 'row': N:M, balanced:K/N or blocks"},
+               {{.lambda = 1, .pattern = {PITH_PATTERN_CHANNEL, 1, 1}},
+                "cannot sweep in the pattern 'channel': N:M, balanced:K/N or blocks"}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        check(pith_sweep_check(m, &good[i], &err));
+        assert_int_equal(pith_sweep_has_pattern(&good[i]), good[i].pattern.kind != 0);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(pith_sweep_check(m, &bad[i].o, &err), PITH_ERR_ARGUMENT);
+        assert_string_equal(err.text, bad[i].text);
+    }
+    const struct pith_pattern none = {PITH_PATTERN_N_OF_M, 2, 7};
+    assert_int_equal(pith_weight_sweep_takes(m, &none, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, ": group 7 does not divide "));
+    m->n_nodes = 0;
+    assert_int_equal(pith_weight_sweep_takes(m, &good[8].pattern, &err), PITH_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "no layer has float weights");
+    pith_model_free(m);
+}
+
 /* ---- by hand --------------------------------------------------------------------------------- */
 
 enum { X, W1, B1, Y1, R1, W2, B2, Y2 };
@@ -564,6 +607,7 @@ int main(void)
         cmocka_unit_test(odd_layers_are_rounded_all_the_same),
         cmocka_unit_test(pruned_weights_stay_pruned),
         cmocka_unit_test(stops_and_refuses),
+        cmocka_unit_test(options_have_ends),
         cmocka_unit_test(a_sweep_by_hand),
         cmocka_unit_test(biases_make_up_for_the_mean),
         cmocka_unit_test(each_allocation_may_fail),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "train/batch/augment.h"
 
@@ -49,6 +50,42 @@ static void test_words(void **state)
             !strstr(err.text, "augmentation"))
             fail_msg("'%s': %s", wrong[i], err.text);
     }
+}
+
+/* Each amount at its most, one step beyond, and whether it moves pixels or changes any. */
+static void test_amounts_have_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *most;
+        bool moves, changes;
+    } amounts[] = {{"shift", "1000", true, true},  {"crop", "1000", true, true},
+                   {"rotate", "180", true, true},  {"scale", "4", true, true},
+                   {"shear", "4", true, true},     {"elastic", "100", true, true},
+                   {"cutout", "1000", true, true}, {"brightness", "10", false, true},
+                   {"contrast", "1", false, true}, {"saturation", "1", false, true},
+                   {"noise", "10", false, true},   {"mixup", "2", false, true},
+                   {"clean", "1", false, false}};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
+        char word[64], beyond[64], text[256];
+        struct augment a;
+        struct pith_error err = {0};
+        snprintf(word, sizeof word, "%s=%s", amounts[i].name, amounts[i].most);
+        a = parsed(word);
+        assert_int_equal(pith_augment_moves(&a), amounts[i].moves);
+        assert_int_equal(pith_augment_any(&a), amounts[i].changes);
+        snprintf(word, sizeof word, "%s=0", amounts[i].name);
+        a = parsed(word);
+        assert_false(pith_augment_any(&a));
+        snprintf(beyond, sizeof beyond, "%s=%s.5", amounts[i].name, amounts[i].most);
+        a.noise = 77;
+        assert_int_equal(pith_augment_parse(beyond, &a, &err), PITH_ERR_ARGUMENT);
+        snprintf(text, sizeof text, "augmentation '%s': not in 0..%s", beyond, amounts[i].most);
+        assert_string_equal(err.text, text);
+        assert_true(a.noise == 77); /* nothing changes on failure */
+    }
+    struct augment flipped = parsed("flip");
+    assert_true(pith_augment_moves(&flipped) && pith_augment_any(&flipped));
 }
 
 static void test_nothing_and_seeds(void **state)
@@ -302,6 +339,7 @@ static void test_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_amounts_have_ends),
                                        cmocka_unit_test(test_nothing_and_seeds),
                                        cmocka_unit_test(test_flip),
                                        cmocka_unit_test(test_shift_and_turn),
