@@ -13,31 +13,6 @@ ROOMS = ["base", "calibrate", "compress", "data", "huffman", "layers", "load", "
          "prune", "quantize", "rd", "runtime/decode", "runtime/host", "runtime/op_interface", "runtime/ops", "runtime/plan",
          "runtime/products", "runtime/validate", "train"]
 NULLS = "build/null_arguments"  # the calls of tests/build/null_arguments.sh as a program, for every room
-# Tests of a room, beside those of the list for the file: where its module has others, those that take it up.
-WHOLE = ["onnx/test_every_output", "onnx/test_node_values"]  # whole networks, in a second
-CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*", "load/test_read_faults"]
-NEAREST = {
-    "runtime/validate": ["runtime/test_gate", "runtime/test_container", "runtime/test_validate", "runtime/test_region",
-                     "runtime/test_stats_read", "runtime/test_loop", *CODED],
-    "runtime/decode": [*CODED, "runtime/test_shared_weight", "runtime/test_op_compressed", "runtime/test_container"],
-    "runtime/plan": ["runtime/test_plan*", *WHOLE, "runtime/test_alias", "runtime/test_fuse", "runtime/test_place",
-                     "runtime/test_pair", "runtime/test_segment", "runtime/test_shared_weight", "runtime/test_coded_table",
-                     "runtime/test_loop*", "runtime/test_op_by_hand", "runtime/test_op_quantized", "runtime/test_byte_table",
-                     "runtime/test_integer_network", "runtime/test_run_form", "pack/test_refusals"],
-    "runtime/host": ["host/*", "pack/test_generator", "pack/test_sizes_of_plans", "onnx/test_onnx_open"],
-    "runtime/op_interface": [*WHOLE, "runtime/test_op_*", "runtime/test_plan*"],
-    "runtime/ops": [*WHOLE, "runtime/test_op_*", "runtime/test_loop*"],
-    "runtime/products": [*WHOLE, "runtime/test_op_*", "runtime/test_integer*", "runtime/test_run_form", "runtime/test_kernels*",
-                         "runtime/test_byte_table", "runtime/test_coded_table"],
-    "layers": ["layers/*", "rd/*", "compress/test_sweep_alloc_failure"],
-    "rd": ["rd/*", "compress/test_sweep_alloc_failure"],
-    "numeric": ["numeric/*", "layers/*"],
-    "prune": ["prune/*", "compress/test_alloc_failure"],
-    "train": ["train/*", "compress/test_fisher_rows", "compress/test_alloc_failure"],
-    "quantize": ["quantize/*", "compress/test_integer_alloc_failure"],
-    "onnx": ["onnx/*", "load/test_read_faults"],
-    "pack": ["pack/*", "load/test_read_faults", "huffman/*"],
-}
 COMMUTATIVE = {"calloc", "pith_model_alloc", "fmax", "fmin"}  # in their last two arguments
 COMPARES = {"memcmp", "strcmp", "strncmp"}  # with 0: in their first two
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
@@ -48,8 +23,8 @@ class Drawn:
     """A change of one place; the interface of plant_mutations.Mutation."""
     reason = None
 
-    def __init__(self, path, text, begin, end, new, rule, tests):
-        self.path, self.rule, self.tests = path, rule, tests
+    def __init__(self, path, function, text, begin, end, new, rule):
+        self.path, self.function, self.rule = path, function, rule
         self.line = text.count("\n", 0, begin) + 1
         old = text[begin:end]
         new += "\n" * (old.count("\n") - new.count("\n"))  # assertions know their line
@@ -166,16 +141,17 @@ RULES = {"condition": conditions, "bound": bounds, "arguments": arguments, "resu
 
 
 def places(path, text):
-    """{rule: [(path, begin, end, new)]} of a file."""
+    """{rule: [(path, function, begin, end, new)]} of a file."""
     code = blanked(text)
     found = {rule: [] for rule in RULES}
-    for body in re.finditer(r"(?ms)^\{$.*?^\}$", code):
+    for body in re.finditer(r"(?ms)^(\w[^;{}=]*?)^\{$.*?^\}$", code):
+        name = re.search(r"\b(?!__attribute__)(\w+)\(", body[1])
         for rule, walk in RULES.items():
-            for begin, end, new in walk(code, *body.span()):
+            for begin, end, new in walk(code, body.end(1), body.end()):
                 if not isinstance(new, str):
                     a, b, c, d = new
                     new = text[c:d] + text[b:c] + text[a:b]
-                found[rule].append((path, begin, end, new))
+                found[rule].append((path, name[1] if name else "", begin, end, new))
     return found
 
 
@@ -183,16 +159,8 @@ def room_of(path):
     return max((r for r in ROOMS if path.startswith(r + "/")), key=len, default=os.path.dirname(path))
 
 
-def nearest(path, listed):
-    """Test programs: those that the list names for the file, then those of the room."""
-    near = NEAREST.get(room_of(path), [path.split("/")[0] + "/*"])
-    modules = {n.split("/")[0] for n in near}
-    return [t for t in listed.get(path, []) if t.split("/")[0] in modules] + near + [NULLS]
-
-
-def draw(top, paths, seed, listed):
-    """Endless: changes in files under `paths`, each path and each rule as likely as any other;
-    listed: {path: tests}."""
+def draw(top, paths, seed):
+    """Endless: changes in files under `paths`, each path and each rule as likely as any other."""
     texts, found = {}, {}
     for p in paths:
         full = os.path.join(top, p)
@@ -211,7 +179,7 @@ def draw(top, paths, seed, listed):
         rules = found[chance.choice(sorted(found))]
         rule = chance.choice(list(RULES))
         if rules[rule]:
-            path, begin, end, new = rules[rule].pop()
-            yield Drawn(path, texts[path], begin, end, new, rule, nearest(path, listed))
+            path, function, begin, end, new = rules[rule].pop()
+            yield Drawn(path, function, texts[path], begin, end, new, rule)
         elif not any(rules.values()):
             return

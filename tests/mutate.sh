@@ -13,9 +13,10 @@
 # --draw plants N changes that no list names: tests/draw_mutations.py draws them from the files under each
 # PATH (default: where unchecked bytes are read), by rules: a condition left out, a bound moved by
 # one, arguments exchanged, a status, a result or a release left out, a sign, a factor or a negation left
-# out. A seed gives the same changes again. The nearest tests run under AddressSanitizer; a change that
-# makes one hang is noticed, one that does not compile, or not to another program, is drawn again. Fails
-# where less than 85 % are noticed.
+# out. A seed gives the same changes again. The tests that call the changed function run under
+# AddressSanitizer, quick ones first: all test programs run once, which says what they call. A change that
+# makes one hang is noticed, one that does not compile, or not to another program, is drawn again, and one
+# of a function that no program calls is not noticed. Fails where less than 85 % are noticed.
 #
 # MUTATE_DIR (default: a temporary folder, removed at the end) holds the copy and what is built there;
 # one that is kept makes the next run start sooner. CC and PITH_DATA are obeyed.

@@ -34,11 +34,14 @@ import draw_mutations
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
 CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
-# With AddressSanitizer, which notices a byte read behind a buffer and leaked memory.
+# With AddressSanitizer, which notices a byte read behind a buffer and leaked memory; called_functions.c says who calls what.
 SANITIZED = " -fsanitize=address"
+INSTRUMENTED = SANITIZED + " -finstrument-functions"
+# But not what is compiled for one instruction set: kernels, of which the compiler makes minutes.
+PLAIN_KERNELS = "ISA_base=-fno-sanitize=all -fno-instrument-functions"
 # A drawn change has to be C that compiles without warnings, and to make another program.
 STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=return-type -Werror=implicit-function-declaration"
-SAME = " -O2 -fno-sanitize=all"
+SAME = " -O2 -fno-sanitize=all -fno-instrument-functions"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
 LONG_SECONDS = 20   # of a processor: programs that take more are not near
@@ -131,17 +134,24 @@ def check(mutations):
 
 
 def copy_tree(tree):
-    """The sources, those that differ: object files stay newer than what they were made of."""
+    """The sources, those that differ: object files stay newer than what they were made of. What the tree no longer has
+    is removed from an older copy."""
     listed = subprocess.run(["git", "-C", TOP, "ls-files", "-co", "--exclude-standard"],
                             capture_output=True, text=True)
     names = listed.stdout.split("\n")[:-1]
     if listed.returncode:
         names = [os.path.relpath(os.path.join(d, f), TOP) for d, _, files in os.walk(TOP)
                  if not os.path.relpath(d, TOP).startswith("build") for f in files]
-    for name in names:
+    names = {n for n in names if os.path.isfile(os.path.join(TOP, n))}
+    for folder, below, files in os.walk(tree):
+        if folder == tree:
+            below[:] = [b for b in below if b != "build"]
+        for f in files:
+            if os.path.relpath(os.path.join(folder, f), tree) not in names:
+                os.remove(os.path.join(folder, f))
+    for name in sorted(names):
         source, target = os.path.join(TOP, name), os.path.join(tree, name)
-        if not os.path.isfile(source) or (os.path.exists(target) and
-                                          filecmp.cmp(source, target, shallow=False)):
+        if os.path.exists(target) and filecmp.cmp(source, target, shallow=False):
             continue
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copy(source, target)
@@ -151,7 +161,7 @@ class Study:
     def __init__(self, tree, mutations, jobs, sanitized):
         self.tree, self.jobs, self.sanitized = tree, jobs, sanitized
         self.variant = "mutate-asan" if sanitized else "mutate"
-        self.cflags = CFLAGS + (SANITIZED if sanitized else "")
+        self.cflags = CFLAGS + (INSTRUMENTED if sanitized else "")
         self.out = os.path.join(tree, "build", self.variant)
         self.cc = os.environ.get("CC", "gcc").split()
         self.linker = [self.cc[-1]] + (SANITIZED.split() if sanitized else [])
@@ -163,6 +173,7 @@ class Study:
             with open(self.times, encoding="utf-8") as f:
                 self.before = json.load(f)
         self.longest = LONG_SECONDS if sanitized else 50
+        self.calls = None
         self.unchanged = os.path.join(self.out, "unchanged")
         self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
         self.free = list(self.rooms)
@@ -170,22 +181,26 @@ class Study:
 
     def make(self, *args):
         """Without kernels for GPUs, which no test here runs: they take longer than all the rest."""
+        kernels = [PLAIN_KERNELS] if self.sanitized else []
         return ["make", "-C", self.tree, "--no-print-directory", "CC=" + " ".join(self.cc),
-                "BUILD=build", "VARIANT=" + self.variant, "CFLAGS=" + self.cflags, "NVCC=", *args]
+                "BUILD=build", "VARIANT=" + self.variant, "CFLAGS=" + self.cflags, "NVCC=", *kernels, *args]
 
     def expand(self, mutations):
-        """{pattern: test programs}."""
-        tests = {}
-        for pattern in {t for m in mutations for t in m.tests}:
-            if pattern == draw_mutations.NULLS:
-                tests[pattern] = [pattern]
-                continue
+        """{pattern: test programs}; of drawn changes all but those of devices, which replace their driver."""
+        tests, self.nulls = {}, []
+        if self.sanitized:
+            self.nulls = [draw_mutations.NULLS]
+            devices = any(m.path.startswith("cuda/") for m in mutations)
+            patterns = {n + "/*" for n in os.listdir(os.path.join(self.tree, "tests")) if n != "cuda" or devices}
+        else:
+            patterns = {t for m in mutations for t in m.tests}
+        for pattern in patterns:
             files = sorted(glob.glob(os.path.join(self.tree, "tests", pattern + ".c")))
             names = [os.path.relpath(f, os.path.join(self.tree, "tests"))[:-2] for f in files]
             tests[pattern] = [n for n in names if "/test_" in n]
-            if not tests[pattern]:
+            if not tests[pattern] and not self.sanitized:
                 sys.exit("no program for '%s': its changes would all survive" % pattern)
-        self.programs = sorted({n for names in tests.values() for n in names} - {draw_mutations.NULLS})
+        self.programs = sorted({n for names in tests.values() for n in names})
         self.read_replaced()
         return tests
 
@@ -220,12 +235,18 @@ class Study:
             assert len(listed) == len(names), lib
             self.objects += listed
         self.libs = self.make_words("sort $(foreach m,%s,$(call link_libs,$(m)))" % " ".join(libraries))
+        if self.sanitized:
+            writer = os.path.join(self.out, "called_functions.o")
+            assert self.quiet([self.cc[-1], "-O1", "-fPIC", "-c", "tests/called_functions.c", "-o", writer])
+            self.objects.append(writer)
         for room in self.rooms + [self.unchanged]:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
         self.link(self.unchanged, {})
-        if draw_mutations.NULLS in self.tests:
+        if self.nulls:
             self.make_null_arguments(libraries)
+        if self.sanitized:
+            self.calls = Calls(self)
 
     def make_null_arguments(self, libraries):
         """The calls of tests/build/null_arguments.sh, of the headers of what is linked."""
@@ -298,11 +319,11 @@ class Study:
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
         self.linked.add(name)
 
-    def environment(self, room):
+    def environment(self, room, more):
         asan = "intercept_tls_get_addr=0:allocator_may_return_null=1:max_allocation_size_mb=%d" % (MEMORY_LIMIT >> 20)
-        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP", CMOCKA_TEST_ABORT="1", ASAN_OPTIONS=asan)
+        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP", CMOCKA_TEST_ABORT="1", ASAN_OPTIONS=asan, **more)
 
-    def run_program(self, name, room, limit):
+    def run_program(self, name, room, limit, **more):
         """Whether it passes, and the processor's seconds that it takes: others may use the machine."""
         def limits():
             if not self.sanitized:  # AddressSanitizer maps terabytes
@@ -311,7 +332,7 @@ class Study:
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
         with self.lock:
             self.link_program(name)
-        with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(room),
+        with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(room, more),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limits) as p:
             alarm = threading.Timer(20 * limit, p.kill)
             alarm.start()
@@ -333,14 +354,23 @@ class Study:
                 print("%s: left out, for it fails without any change, or takes too long" % name, flush=True)
                 seconds = self.longest + 1
         if known is None:
+            self.remember(name, seconds)
+        return not ok and not self.is_long(name)
+
+    def remember(self, name, seconds):
+        with self.lock:
             self.seconds[name] = self.before[name] = seconds
             with open(self.times, "w", encoding="utf-8") as f:
                 json.dump(self.before, f)
-        return not ok and not self.is_long(name)
 
     def order(self, m):
         """The programs of a change: as listed, those of a pattern by the words they share with the file, then
-        by the time they take. Of drawn changes the quick ones come first."""
+        by the time they take. Of a drawn change those that call its function, the quick ones first, then those of
+        its own module."""
+        if self.sanitized:
+            module = m.path.split("/")[0]
+            return sorted((n for n in self.calls.programs(m) if not self.is_long(n)), key=lambda n: (
+                self.before.get(n, 0) > QUICK_SECONDS, n.split("/")[0] != module, self.before.get(n, 0)))
         words = set(os.path.basename(m.path).split(".")[0].split("_"))
         programs = []
         for pattern in m.tests:
@@ -348,8 +378,6 @@ class Study:
                     -len(words & set(os.path.basename(n).split("_"))), self.before.get(n, 1))):
                 if n not in programs and not self.is_long(n):
                     programs.append(n)
-        if self.sanitized:
-            programs.sort(key=lambda n: self.before.get(n, 0) > QUICK_SECONDS)
         return programs
 
     def try_one(self, m):
@@ -397,7 +425,10 @@ class Study:
         if not self.link(room, changed):
             return "DOES NOT COMPILE"
         left = NEAR_SECONDS if self.sanitized else float("inf")
-        for name in self.order(m):
+        near = self.order(m)
+        if not near:
+            return "SURVIVED, not called"
+        for name in near:
             if left > 0 and self.notices(name, room):
                 return "killed by " + name
             left -= self.seconds.get(name, 0)
@@ -442,9 +473,77 @@ class Study:
         return tried
 
 
+class Calls:
+    """Which test programs call which functions of the shared object: each runs once, and again when it, or the
+    object of a function that none is known to call, is newer than what is known."""
+
+    def __init__(self, study):
+        self.study = study
+        self.folder = os.path.join(study.out, "calls")
+        self.names, file = {}, ""
+        listed = subprocess.run(["readelf", "-sW", os.path.join(study.unchanged, "libpithall.so")], check=True,
+                                capture_output=True, text=True).stdout
+        for words in (line.split() for line in listed.splitlines()):
+            if len(words) >= 7 and words[3] == "FILE":
+                file = words[7] if len(words) > 7 else ""
+            elif len(words) > 7 and words[3] == "FUNC" and words[6] != "UND":
+                self.names[int(words[1], 16)] = (file if words[4] == "LOCAL" else "", words[7].split(".")[0])
+        self.lock = threading.Lock()
+        self.of_program = {}
+
+    def programs(self, m):
+        """Those that call the function of a change. One in a header, or by the name of a macro, has the name in any
+        file: a name that is no function's stands for all of the files that include it."""
+        with self.lock:
+            sources = self.study.sources_of(m.path)
+            named = {(f, n) for f, n in self.names.values()
+                     if n == m.function and (not f or m.path.endswith(".h") or f == os.path.basename(m.path))}
+            if not named:
+                files = {os.path.basename(s) for s in sources}
+                named = {(f, n) for f, n in self.names.values() if f in files}
+            made = [os.path.join(self.study.out, s[:-2] + ".o") for s in sources]
+            calling = self.calling(named, 0)
+            return calling or self.calling(named, max(map(os.path.getmtime, made), default=0))
+
+    def calling(self, named, made):
+        old = [n for n in self.study.programs + self.study.nulls if self.is_old(n, made)]
+        with concurrent.futures.ThreadPoolExecutor(self.study.jobs) as pool:
+            list(pool.map(self.run, old))
+        for n in self.study.programs + self.study.nulls:
+            if n not in self.of_program:
+                with open(self.record(n), encoding="utf-8") as f:
+                    self.of_program[n] = {tuple(line.rstrip("\n").split(" ")) for line in f}
+        return [n for n, called in self.of_program.items() if called & named]
+
+    def record(self, name):
+        return os.path.join(self.folder, name)
+
+    def is_old(self, name, made):
+        record = self.record(name)
+        program = os.path.join(self.study.out, "tests", name + ".o")
+        return not os.path.exists(record) or os.path.getmtime(record) < max(made, os.path.getmtime(program))
+
+    def run(self, name):
+        addresses = self.record(name) + ".addresses"
+        os.makedirs(os.path.dirname(addresses), exist_ok=True)
+        passes, seconds = self.study.run_program(name, self.study.unchanged, self.study.longest, PITH_CALLED=addresses)
+        if not passes:
+            print("%s: left out, for it fails without any change, or takes too long" % name, flush=True)
+            seconds = self.study.longest + 1
+        self.study.remember(name, seconds)
+        called = set()
+        if os.path.exists(addresses):
+            with open(addresses, encoding="utf-8") as f:
+                called = {self.names[int(line, 16)] for line in f if int(line, 16) in self.names}
+            os.remove(addresses)
+        self.of_program.pop(name, None)
+        with open(self.record(name), "w", encoding="utf-8") as f:
+            f.writelines("%s %s\n" % c for c in sorted(called))
+
+
 def report(mutations, seconds):
     killed = [m for m in mutations if m.result.startswith("killed")]
-    survived = [m for m in mutations if m.result == "SURVIVED"]
+    survived = [m for m in mutations if m.result.startswith("SURVIVED")]
     broken = [m for m in mutations if m not in killed and m not in survived]
     unexplained = [m for m in survived if not m.reason]
     outdated = [m for m in killed if m.reason]
@@ -455,14 +554,18 @@ def report(mutations, seconds):
     return not broken and not unexplained and not outdated and len(survived) * 20 <= len(mutations)
 
 
+def noticed(m):
+    return m.result.startswith("killed")
+
+
 def report_drawn(mutations, seconds):
     """The share that tests notice, of each room and of all."""
     rooms = {}
     for m in mutations:
-        rooms.setdefault(draw_mutations.room_of(m.path), []).append(m.result != "SURVIVED")
-    for room, noticed in sorted(rooms.items()):
-        print("%-20s %3d of %3d noticed" % (room, sum(noticed), len(noticed)))
-    share = sum(m.result != "SURVIVED" for m in mutations) / max(len(mutations), 1)
+        rooms.setdefault(draw_mutations.room_of(m.path), []).append(noticed(m))
+    for room, of_room in sorted(rooms.items()):
+        print("%-20s %3d of %3d noticed" % (room, sum(of_room), len(of_room)))
+    share = sum(map(noticed, mutations)) / max(len(mutations), 1)
     print("%d drawn, %.1f %% noticed, %d s" % (len(mutations), 100 * share, seconds))
     return share >= DRAWN_SHARE
 
@@ -482,9 +585,8 @@ def main():
         sys.exit(0 if check(mutations) else 1)
     begin = time.monotonic()
     if args.draw:
-        listed = {m.path: m.tests for m in mutations}
-        changes = draw_mutations.draw(TOP, [os.path.normpath(p) for p in args.path], args.seed, listed)
-        # More than the first are needed for those that are no change: their tests are built, too.
+        changes = draw_mutations.draw(TOP, [os.path.normpath(p) for p in args.path], args.seed)
+        # More than the first are needed for those that are no change.
         mutations = list(itertools.islice(changes, 4 * args.draw))
     else:
         mutations = [m for m in mutations if re.search(args.only, m.name())]
