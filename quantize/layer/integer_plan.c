@@ -282,9 +282,12 @@ static void mark_to_layers(struct integer_plan *p)
             to |= p->value[node->out[k]].to_layer;
         if (p->node[i].role == ROLE_LAYER) {
             p->value[node->in[0]].layer_input = true;
-            p->value[node->in[0]].mixed |= !pith_node_is_depthwise(p->m, node);
             p->value[node->in[0]].to_layer = true;
         }
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (node->in[k] != PITH_VALUE_NONE)
+                p->value[node->in[k]].mixed |=
+                    k > 0 || p->node[i].role != ROLE_LAYER || !pith_node_is_depthwise(p->m, node);
         for (uint32_t k = 0; k < node->n_in && to && p->node[i].role == ROLE_CARRIED; k++)
             if (computed(p, node->in[k]))
                 p->value[node->in[k]].to_layer = true;

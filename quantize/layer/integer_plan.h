@@ -41,7 +41,7 @@ struct value_plan {
     uint32_t reader; /* the node that reads it, where n_uses is 1; NODE_NONE: the graph's output */
     bool from_layer, to_layer;
     bool layer_input;             /* some layer reads it as its activations */
-    bool mixed;                   /* a layer that does so is not depthwise */
+    bool mixed;                   /* not only depthwise convolutions read it */
     bool shared;                  /* some value's grid is its own */
     bool whole;                   /* becomes integers */
     uint32_t sharer;              /* a value whose grid it shares; itself at the end of the chain */
