@@ -61,22 +61,19 @@ static uint32_t add_constant(struct builder *b, const char *layer, const char *p
 static struct pith_node *add_node(struct builder *b, uint32_t op, const char *name, uint32_t n_in,
                                   const uint32_t *in)
 {
-    const struct op_info *info = pith_op_get(op);
     uint32_t out = add_value(b, name, 0, NULL);
     if (b->no_memory)
         return NULL;
+    const struct pith_node like = {.name = b->m->values[out].name,
+                                   .op = op,
+                                   .n_in = n_in,
+                                   .in = (uint32_t *)(uintptr_t)in,
+                                   .n_out = 1,
+                                   .out = &out};
     struct pith_node *node = &b->m->nodes[b->m->n_nodes];
-    *node = (struct pith_node){.op = op, .n_in = n_in, .n_out = 1};
-    node->name = pith_model_strdup(b->m, name);
-    node->attr = pith_model_alloc(b->m, info->n_slots, sizeof *node->attr);
-    node->in = pith_model_alloc(b->m, n_in, sizeof *node->in);
-    node->out = pith_model_alloc(b->m, 1, sizeof *node->out);
-    b->no_memory = !node->name || !node->attr || !node->in || !node->out;
+    b->no_memory = !pith_model_make_node(b->m, &like, node);
     if (b->no_memory)
         return NULL;
-    pith_op_attr_defaults(info, node->attr);
-    memcpy(node->in, in, n_in * sizeof *in);
-    node->out[0] = out;
     b->m->n_nodes++;
     return node;
 }
@@ -101,30 +98,39 @@ static uint32_t simple(struct builder *b, uint32_t op, const char *name, uint32_
     return output_of(add_node(b, op, name, 1, &x));
 }
 
-/* pad: top, left, bottom, right, each 0 to have none. A bias where `bias`: batch normalization has
- * its own. */
-static uint32_t conv_of(struct builder *b, const char *name, uint32_t x, const uint32_t w[4],
-                        uint32_t groups, int32_t stride, const int32_t pad[4], bool bias)
+struct filters {
+    uint32_t w[4], groups;  /* O, C / groups, KH, KW */
+    int32_t stride, pad[4]; /* top, left, bottom, right, each 0 to have none */
+    bool bias;              /* not where batch normalization has its own */
+};
+
+static uint32_t conv(struct builder *b, const char *name, uint32_t x, const struct filters *f)
 {
-    uint32_t in[3] = {x, add_constant(b, name, "w", 4, w)};
-    if (bias)
-        in[2] = add_constant(b, name, "b", 1, w);
-    struct pith_node *node = add_node(b, PITH_OP_CONV, name, bias ? 3 : 2, in);
-    if (stride != 1)
-        set_list(node, ATTR_CONV_STRIDES, 2, (const int32_t[]){stride, stride});
-    if (pad[0] != 0)
-        set_list(node, ATTR_CONV_PADS, 4, pad);
+    uint32_t in[3] = {x, add_constant(b, name, "w", 4, f->w)};
+    if (f->bias)
+        in[2] = add_constant(b, name, "b", 1, f->w);
+    struct pith_node *node = add_node(b, PITH_OP_CONV, name, f->bias ? 3 : 2, in);
+    if (f->stride != 1)
+        set_list(node, ATTR_CONV_STRIDES, 2, (const int32_t[]){f->stride, f->stride});
+    if (f->pad[0] != 0)
+        set_list(node, ATTR_CONV_PADS, 4, f->pad);
     if (node)
-        node->attr[ATTR_CONV_GROUP] = (int32_t)groups;
+        node->attr[ATTR_CONV_GROUP] = (int32_t)f->groups;
     return output_of(node);
 }
 
-/* Square filters. pad: 0 with a bias, else without one, for normalisation has its own. */
-static uint32_t conv(struct builder *b, const char *name, uint32_t x, uint32_t c, uint32_t o,
-                     uint32_t k, int32_t stride, int32_t pad)
+/* o filters of 5 x 5 with a bias, without padding. */
+static uint32_t conv5(struct builder *b, const char *name, uint32_t x, uint32_t c, uint32_t o)
 {
-    return conv_of(b, name, x, (const uint32_t[]){o, c, k, k}, 1, stride,
-                   (const int32_t[]){pad, pad, pad, pad}, pad == 0);
+    return conv(b, name, x,
+                &(struct filters){.w = {o, c, 5, 5}, .groups = 1, .stride = 1, .bias = true});
+}
+
+/* o padded filters of 3 x 3 without a bias. */
+static uint32_t conv3(struct builder *b, const char *name, uint32_t x, uint32_t c, uint32_t o,
+                      int32_t stride)
+{
+    return conv(b, name, x, &(struct filters){{o, c, 3, 3}, 1, stride, {1, 1, 1, 1}, false});
 }
 
 static uint32_t gemm(struct builder *b, const char *name, uint32_t x, uint32_t c, uint32_t o)
@@ -167,9 +173,9 @@ static void set_output(struct builder *b, uint32_t x)
 static void build_lenet5(struct builder *b)
 {
     set_input(b, 1, 28, 28);
-    uint32_t x = conv(b, "conv1", b->m->inputs[0], 1, 20, 5, 1, 0);
+    uint32_t x = conv5(b, "conv1", b->m->inputs[0], 1, 20);
     x = max_pool(b, "pool1", x);
-    x = conv(b, "conv2", x, 20, 50, 5, 1, 0);
+    x = conv5(b, "conv2", x, 20, 50);
     x = max_pool(b, "pool2", x);
     x = simple(b, PITH_OP_FLATTEN, "flatten", x);
     x = gemm(b, "ip1", x, 800, 500);
@@ -196,10 +202,10 @@ static void build_lenet300(struct builder *b)
 static void build_digits(struct builder *b)
 {
     set_input(b, 1, 28, 28);
-    uint32_t x = conv(b, "conv1", b->m->inputs[0], 1, 8, 5, 1, 0);
+    uint32_t x = conv5(b, "conv1", b->m->inputs[0], 1, 8);
     x = simple(b, PITH_OP_RELU, "relu1", x);
     x = max_pool(b, "pool1", x);
-    x = conv(b, "conv2", x, 8, 16, 5, 1, 0);
+    x = conv5(b, "conv2", x, 8, 16);
     x = simple(b, PITH_OP_RELU, "relu2", x);
     x = max_pool(b, "pool2", x);
     x = simple(b, PITH_OP_FLATTEN, "flatten", x);
@@ -234,10 +240,10 @@ static uint32_t residual_block(struct builder *b, const char *name, uint32_t x, 
     static const char *const parts[6] = {"conv1", "bn1", "relu1", "conv2", "bn2", "add"};
     for (int i = 0; i < 6; i++)
         snprintf(part[i], sizeof part[i], "%s.%s", name, parts[i]);
-    uint32_t y = conv(b, part[0], x, c, o, 3, c == o ? 1 : 2, 1);
+    uint32_t y = conv3(b, part[0], x, c, o, c == o ? 1 : 2);
     y = batch_norm(b, part[1], y, o);
     y = simple(b, PITH_OP_RELU, part[2], y);
-    y = conv(b, part[3], y, o, o, 3, 1, 1);
+    y = conv3(b, part[3], y, o, o, 1);
     y = batch_norm(b, part[4], y, o);
     uint32_t in[2] = {y, c == o ? x : shortcut(b, name, x, c, o)};
     y = output_of(add_node(b, PITH_OP_ADD, part[5], 2, in));
@@ -249,7 +255,7 @@ static void build_resnet20(struct builder *b)
 {
     uint32_t c = 16;
     set_input(b, 3, 32, 32);
-    uint32_t x = conv(b, "conv1", b->m->inputs[0], 3, c, 3, 1, 1);
+    uint32_t x = conv3(b, "conv1", b->m->inputs[0], 3, c, 1);
     x = batch_norm(b, "bn1", x, c);
     x = simple(b, PITH_OP_RELU, "relu1", x);
     for (unsigned stage = 1; stage <= 3; stage++)
@@ -265,14 +271,13 @@ static void build_resnet20(struct builder *b)
     set_output(b, gemm(b, "linear", x, c, 10));
 }
 
-/* A convolution with batch normalization and ReLU: w is [O, C / groups, KH, KW]. */
-static uint32_t normalized(struct builder *b, const char *name, uint32_t x, const uint32_t w[4],
-                           uint32_t groups, int32_t stride, const int32_t pad[4])
+/* A convolution with batch normalization and ReLU. */
+static uint32_t normalized(struct builder *b, const char *name, uint32_t x, const struct filters *f)
 {
     char part[MAX_NAME];
-    x = conv_of(b, name, x, w, groups, stride, pad, false);
+    x = conv(b, name, x, f);
     snprintf(part, sizeof part, "%s.bn", name);
-    x = batch_norm(b, part, x, w[0]);
+    x = batch_norm(b, part, x, f->w[0]);
     snprintf(part, sizeof part, "%s.relu", name);
     return simple(b, PITH_OP_RELU, part, x);
 }
@@ -282,15 +287,14 @@ static void build_dscnn(struct builder *b)
 {
     const uint32_t c = 64;
     set_input(b, 1, 49, 10);
-    uint32_t x = normalized(b, "conv", b->m->inputs[0], (const uint32_t[]){c, 1, 10, 4}, 1, 2,
-                            (const int32_t[]){4, 1, 5, 1});
+    uint32_t x = normalized(b, "conv", b->m->inputs[0],
+                            &(struct filters){{c, 1, 10, 4}, 1, 2, {4, 1, 5, 1}, false});
     for (unsigned i = 1; i <= 4; i++) {
         char name[24];
         snprintf(name, sizeof name, "depthwise%u", i);
-        x = normalized(b, name, x, (const uint32_t[]){c, 1, 3, 3}, c, 1,
-                       (const int32_t[]){1, 1, 1, 1});
+        x = normalized(b, name, x, &(struct filters){{c, 1, 3, 3}, c, 1, {1, 1, 1, 1}, false});
         snprintf(name, sizeof name, "pointwise%u", i);
-        x = normalized(b, name, x, (const uint32_t[]){c, c, 1, 1}, 1, 1, (const int32_t[4]){0});
+        x = normalized(b, name, x, &(struct filters){{c, c, 1, 1}, 1, 1, {0}, false});
     }
     x = simple(b, PITH_OP_GLOBAL_AVERAGE_POOL, "pool", x);
     x = simple(b, PITH_OP_FLATTEN, "flatten", x);

@@ -264,6 +264,10 @@ bool pith_op_moves(uint32_t op);
 /* The node's constant f32 weight, of rank 2 or more, that its sums are products with (no table of a
  * Gather); PITH_VALUE_NONE: it has none. */
 uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *node);
+/* made: a node of like's operator, name, inputs and outputs, with the operator's default
+ * attributes. The name is shared, the rest in m's memory. false: no memory. */
+bool pith_model_make_node(struct pith_model *m, const struct pith_node *like,
+                          struct pith_node *made);
 /* What is added to the node's sums of products, constant or not; PITH_VALUE_NONE: nothing is. */
 uint32_t pith_node_bias(const struct pith_node *node);
 /* Is output channel o made of row o of the node's weight and of x as it is stored? So it is in a

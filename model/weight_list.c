@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
+#include "op_interface/op_info.h"
 #include "op_interface/op_traits.h"
 #include "pith_model.h"
 
@@ -30,6 +31,29 @@ uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *no
         return 0;
     uint32_t i = pith_op_has_weight(node->op) ? pith_op_traits(node->op).weight_input : UINT32_MAX;
     return i < node->n_in ? matrix(m, node->in[i]) : PITH_VALUE_NONE;
+}
+
+bool pith_model_make_node(struct pith_model *m, const struct pith_node *like,
+                          struct pith_node *made)
+{
+    const struct op_info *info = pith_op_get(like->op);
+    const struct pith_node node = {
+        .name = like->name,
+        .op = like->op,
+        .attr = pith_model_alloc(m, info->n_slots + UINT64_C(1), sizeof *node.attr),
+        .n_in = like->n_in,
+        .n_out = like->n_out,
+        .in = pith_model_alloc(m, like->n_in + UINT64_C(1), sizeof *node.in),
+        .out = pith_model_alloc(m, like->n_out + UINT64_C(1), sizeof *node.out)};
+    if (!node.attr || !node.in || !node.out)
+        return false;
+    pith_op_attr_defaults(info, node.attr);
+    if (node.n_in)
+        memcpy(node.in, like->in, node.n_in * sizeof *node.in);
+    if (node.n_out)
+        memcpy(node.out, like->out, node.n_out * sizeof *node.out);
+    *made = node;
+    return true;
 }
 
 uint32_t pith_node_bias(const struct pith_node *node)

@@ -34,7 +34,7 @@ enum { OUT_Y, OUT_H, OUT_C };
 struct cell {
     struct node_list *l;
     const struct pith_node *node;
-    const char *name; /* that layers go by: the node's, or where it has none its output's */
+    char *name; /* that layers go by: the node's, or where it has none its output's */
     const struct pith_grid *grid; /* of h */
     uint32_t kind, steps, batch, width, gates;
     uint32_t *uses; /* [values] */
@@ -101,8 +101,7 @@ static uint32_t rows_of(struct cell *c, uint32_t columns)
 
 static struct pith_node *add(struct cell *c, uint32_t op, uint32_t a, uint32_t b, uint32_t out)
 {
-    return pith_list_node(c->l, c->name, op, b == PITH_VALUE_NONE ? 1 : 2, (uint32_t[]){a, b}, 1,
-                          &out);
+    return pith_list_node(c->l, c->name, op, b == PITH_VALUE_NONE ? 1 : 2, (uint32_t[]){a, b}, out);
 }
 
 /* b: PITH_VALUE_NONE for operators of one input. */
@@ -118,7 +117,10 @@ static void split(struct cell *c, uint32_t x, uint32_t n, const uint32_t *size, 
 {
     for (uint32_t i = 0; i < n; i++)
         part[i] = rows_of(c, size[i] * c->width);
-    struct pith_node *node = pith_list_node(c->l, c->name, PITH_OP_SPLIT, 1, &x, n, part);
+    struct pith_node *node = pith_list_node_like(
+        c->l,
+        &(struct pith_node){
+            .name = c->name, .op = PITH_OP_SPLIT, .n_in = 1, .in = &x, .n_out = n, .out = part});
     if (!node)
         return;
     node->attr[ATTR_AXIS] = 1;
@@ -175,7 +177,7 @@ static uint32_t product(struct cell *c, uint32_t h, uint32_t first, uint32_t n)
     if (bias != PITH_VALUE_NONE)
         in[2] = part_of(c, bias, (uint64_t)first * c->width, n * c->width);
     struct pith_node *node =
-        pith_list_node(c->l, c->name, PITH_OP_GEMM, bias == PITH_VALUE_NONE ? 2 : 3, in, 1, &out);
+        pith_list_node(c->l, c->name, PITH_OP_GEMM, bias == PITH_VALUE_NONE ? 2 : 3, in, out);
     if (node)
         node->attr[ATTR_GEMM_TRANS_B] = 1;
     return out;
@@ -306,7 +308,7 @@ static uint32_t integers(struct cell *c, uint32_t rank, uint32_t n, int64_t firs
 
 static void gather(struct cell *c, uint32_t x, uint32_t index, uint32_t out)
 {
-    pith_list_node(c->l, c->name, PITH_OP_GATHER, 2, (uint32_t[]){x, index}, 1, &out);
+    pith_list_node(c->l, c->name, PITH_OP_GATHER, 2, (uint32_t[]){x, index}, out);
 }
 
 static uint32_t input_at(struct cell *c, uint32_t index)
@@ -368,10 +370,9 @@ static uint32_t state_out(struct cell *c, uint32_t i)
     return output(c, i) == PITH_VALUE_NONE ? rows_of(c, c->width) : output(c, i);
 }
 
-static struct pith_node *loop_node(struct cell *c, uint32_t op, uint32_t n_in, const uint32_t *in,
-                                   uint32_t n_out, const uint32_t *out)
+static struct pith_node *loop_node(struct cell *c, const struct pith_node *like)
 {
-    struct pith_node *node = pith_list_node(c->l, c->name, op, n_in, in, n_out, out);
+    struct pith_node *node = pith_list_node_like(c->l, like);
     if (node)
         node->attr[ATTR_LOOP_TRIPS] = (int32_t)c->steps;
     return node;
@@ -392,7 +393,12 @@ static void end_loop(struct cell *c, struct states old, struct states new)
     }
     in[n] = in[2 * n] = new.h;
     out[n] = reverse ? pith_list_value(c->l, PITH_F32, 3, dim) : y;
-    struct pith_node *end = loop_node(c, PITH_OP_LOOP_END, 2 * n + wanted, in, n + wanted, out);
+    struct pith_node *end = loop_node(c, &(struct pith_node){.name = c->name,
+                                                             .op = PITH_OP_LOOP_END,
+                                                             .n_in = 2 * n + wanted,
+                                                             .in = in,
+                                                             .n_out = n + wanted,
+                                                             .out = out});
     if (end)
         end->attr[ATTR_LOOP_STATES] = (int32_t)n;
     if (wanted && reverse)
@@ -407,7 +413,12 @@ static void loop(struct cell *c)
                        lstm ? rows_of(c, c->width) : 0};
     uint32_t index = out[0];
     set_grid(c, out[1]);
-    loop_node(c, PITH_OP_LOOP, 1u + lstm, in, 2u + lstm, out);
+    loop_node(c, &(struct pith_node){.name = c->name,
+                                     .op = PITH_OP_LOOP,
+                                     .n_in = 1u + lstm,
+                                     .in = in,
+                                     .n_out = 2u + lstm,
+                                     .out = out});
     if (c->node->attr[ATTR_RECURRENT_REVERSE]) {
         index = pith_list_value(c->l, PITH_I64, 0, NULL);
         add(c, PITH_OP_SUB, integers(c, 0, 1, (int64_t)c->steps - 1, 0), out[0], index);

@@ -85,28 +85,28 @@ static uint32_t add_constant(struct writer *w, enum pith_type type, uint32_t ran
     return v;
 }
 
-/* in and out are copied. */
-static struct pith_node *add_node(struct writer *w, const char *name, uint32_t op, uint32_t n_in,
-                                  const uint32_t *in, uint32_t n_out, const uint32_t *out)
+static struct pith_node *append(struct writer *w, const struct pith_node *node)
 {
-    struct pith_node *node = &w->to->nodes[w->to->n_nodes];
-    uint32_t n_slots = pith_op_get(op)->n_slots;
-    *node = (struct pith_node){.name = (char *)(uintptr_t)name,
-                               .op = op,
-                               .attr = pith_model_alloc(w->to, n_slots + 1, sizeof *node->attr),
-                               .n_in = n_in,
-                               .n_out = n_out,
-                               .in = pith_model_alloc(w->to, n_in + 1, sizeof *in),
-                               .out = pith_model_alloc(w->to, n_out + 1, sizeof *out)};
-    if (!node->attr || !node->in || !node->out) {
+    w->net->origin[w->to->n_nodes] = w->origin;
+    w->to->nodes[w->to->n_nodes] = *node;
+    return &w->to->nodes[w->to->n_nodes++];
+}
+
+static struct pith_node *add_node(struct writer *w, const char *name, uint32_t op, uint32_t n_in,
+                                  const uint32_t *in, uint32_t out)
+{
+    const struct pith_node like = {.name = (char *)(uintptr_t)name,
+                                   .op = op,
+                                   .n_in = n_in,
+                                   .in = (uint32_t *)(uintptr_t)in,
+                                   .n_out = 1,
+                                   .out = &out};
+    struct pith_node node;
+    if (!pith_model_make_node(w->to, &like, &node)) {
         w->out_of_memory = true;
         return NULL;
     }
-    if (n_in)
-        memcpy(node->in, in, n_in * sizeof *in);
-    memcpy(node->out, out, n_out * sizeof *out);
-    w->net->origin[w->to->n_nodes++] = w->origin;
-    return node;
+    return append(w, &node);
 }
 
 /* ---- grids ----------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static void write_quantize(struct writer *w, uint32_t v, uint32_t real, uint32_t
 {
     const struct grid_values *g = grid_values(w, v);
     struct pith_node *node = add_node(w, name_of_conversion(w, v), PITH_OP_QUANTIZE, 3,
-                                      (uint32_t[]){real, g->scale, g->zero}, 1, &to);
+                                      (uint32_t[]){real, g->scale, g->zero}, to);
     if (!node)
         return;
     node->attr[ATTR_QUANTIZE_AXIS] = 1;
@@ -202,7 +202,7 @@ static void dequantize(struct writer *w, uint32_t v, uint32_t to)
 {
     const struct grid_values *g = grid_values(w, v);
     struct pith_node *node = add_node(w, name_of_conversion(w, v), PITH_OP_DEQUANTIZE, 3,
-                                      (uint32_t[]){w->whole[v], g->scale, g->zero}, 1, &to);
+                                      (uint32_t[]){w->whole[v], g->scale, g->zero}, to);
     if (node)
         node->attr[ATTR_QUANTIZE_AXIS] = 1;
 }
@@ -236,7 +236,7 @@ static void cut(struct writer *w, uint32_t v, uint32_t result)
     uint32_t inside = add_value(w, "", PITH_F32, old->rank, old->dim);
     w->whole[v] = result;
     dequantize(w, v, real);
-    struct pith_node *clip = add_node(w, old->name, PITH_OP_CLIP, 1, &real, 1, &inside);
+    struct pith_node *clip = add_node(w, old->name, PITH_OP_CLIP, 1, &real, inside);
     float low = (float)(pith_grid_lowest(g) - g->zero_point) * g->scale[0];
     float high = (float)(pith_grid_highest(g) - g->zero_point) * g->scale[0];
     if (!clip)
@@ -283,7 +283,7 @@ static uint32_t add_bias_of_matmul(struct writer *w, const struct integer_layer 
     uint32_t n = (uint32_t)l->shape.rows;
     uint32_t with = add_value(w, "", acc->type, acc->rank, acc->dim);
     uint32_t bias = add_constant(w, acc->type, 1, &n, l->bias_q);
-    add_node(w, w->p->m->nodes[l->node].name, PITH_OP_ADD, 2, (uint32_t[]){sums, bias}, 1, &with);
+    add_node(w, w->p->m->nodes[l->node].name, PITH_OP_ADD, 2, (uint32_t[]){sums, bias}, with);
     return with;
 }
 
@@ -353,7 +353,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     if (!conv) {
         struct pith_node *product =
             add_node(w, name_of_product(l, node->name), PITH_OP_MATMUL_INTEGER, 3,
-                     (uint32_t[]){w->whole[node->in[0]], q, x_zero}, 1, &acc);
+                     (uint32_t[]){w->whole[node->in[0]], q, x_zero}, acc);
         if (product)
             product->attr[ATTR_MATMUL_TRANS_B] = pith_layer_is_transposed(l);
         if (l->apart)
@@ -364,7 +364,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     uint32_t bias = l->apart ? PITH_VALUE_NONE : add_constant(w, sums, 1, &n, l->bias_q);
     struct pith_node *product =
         add_node(w, name_of_product(l, node->name), PITH_OP_CONV_INTEGER, l->apart ? 3 : 5,
-                 (uint32_t[]){w->whole[node->in[0]], q, x_zero, PITH_VALUE_NONE, bias}, 1, &acc);
+                 (uint32_t[]){w->whole[node->in[0]], q, x_zero, PITH_VALUE_NONE, bias}, acc);
     if (product)
         memcpy(product->attr, node->attr,
                pith_op_get(PITH_OP_CONV)->n_slots * sizeof *product->attr);
@@ -387,7 +387,7 @@ static uint32_t by_two(struct writer *w, uint32_t op, const char *name, uint32_t
 {
     const struct pith_value *old = &w->to->values[x];
     uint32_t y = add_value(w, "", PITH_F32, old->rank, old->dim);
-    add_node(w, name, op, 2, (uint32_t[]){x, by}, 1, &y);
+    add_node(w, name, op, 2, (uint32_t[]){x, by}, y);
     return y;
 }
 
@@ -414,7 +414,7 @@ static void scale_apart(struct writer *w, struct integer_layer *l, uint32_t acc,
     bool conv = layer->op == PITH_OP_CONV;
     uint32_t real = add_value(w, "", PITH_F32, sums.rank, sums.dim);
     struct pith_node *node =
-        add_node(w, "", PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
+        add_node(w, "", PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, real_scale(w, l)}, real);
     if (node)
         node->attr[ATTR_QUANTIZE_AXIS] = conv || l->both_ways ? 1 : (int32_t)sums.rank - 1;
     uint32_t bias = pith_node_bias(layer);
@@ -441,12 +441,11 @@ static void scale_sums(struct writer *w, const struct integer_layer *l, uint32_t
     uint32_t result = l->y ? new_result(w, out) : out;
     if (l->y) {
         uint32_t zero = grid_values(w, out)->scalar_zero;
-        node =
-            add_node(w, name, PITH_OP_REQUANTIZE, 3, (uint32_t[]){acc, factor, zero}, 1, &result);
+        node = add_node(w, name, PITH_OP_REQUANTIZE, 3, (uint32_t[]){acc, factor, zero}, result);
         if (node)
             node->attr[ATTR_QUANTIZE_TYPE] = (int32_t)l->y->type;
     } else {
-        node = add_node(w, name, PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, factor}, 1, &result);
+        node = add_node(w, name, PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, factor}, result);
         w->is_real[out] = true;
     }
     if (node)
@@ -508,23 +507,20 @@ static bool moves_integers(const struct writer *w, const struct pith_node *node)
 
 static void copy_node(struct writer *w, const struct pith_node *node, bool whole)
 {
-    uint32_t *in = malloc((node->n_in + (size_t)1) * sizeof *in);
-    uint32_t *out = malloc((node->n_out + (size_t)1) * sizeof *out);
-    for (uint32_t k = 0; k < node->n_in && in; k++)
-        in[k] = whole && (k == 0 || node->op == PITH_OP_CONCAT) ? w->whole[node->in[k]]
-                                                                : real_of(w, node->in[k]);
-    for (uint32_t k = 0; k < node->n_out && out; k++)
-        out[k] = whole ? new_whole(w, node->out[k]) : node->out[k];
-    struct pith_node *copy =
-        in && out ? add_node(w, node->name, node->op, node->n_in, in, node->n_out, out) : NULL;
-    if (copy) {
-        copy->attr = node->attr;
-        copy->sized = node->sized;
-        copy->n_sized = node->n_sized;
+    struct pith_node copy;
+    if (!pith_model_make_node(w->to, node, &copy)) {
+        w->out_of_memory = true;
+        return;
     }
-    w->out_of_memory |= !copy;
-    free(in);
-    free(out);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        copy.in[k] = whole && (k == 0 || node->op == PITH_OP_CONCAT) ? w->whole[node->in[k]]
+                                                                     : real_of(w, node->in[k]);
+    for (uint32_t k = 0; k < node->n_out && whole; k++)
+        copy.out[k] = new_whole(w, node->out[k]);
+    copy.attr = node->attr;
+    copy.sized = node->sized;
+    copy.n_sized = node->n_sized;
+    append(w, &copy);
 }
 
 /* A pool's largest is one of its input's integers: nothing is to be cut. */

@@ -81,37 +81,32 @@ void pith_list_name_part(struct node_list *l, uint32_t v, const char *name, uint
         l->m->values[v].name = part;
 }
 
-struct pith_node *pith_list_node(struct node_list *l, const char *name, uint32_t op, uint32_t n_in,
-                                 const uint32_t *in, uint32_t n_out, const uint32_t *out)
+struct pith_node *pith_list_node_like(struct node_list *l, const struct pith_node *like)
 {
-    const struct op_info *info = pith_op_get(op);
     assert(l->n < l->room);
     struct pith_node *node = &l->node[l->n];
-    *node = (struct pith_node){
-        .name = (char *)(uintptr_t)name,
-        .op = op,
-        .attr = pith_model_alloc(l->m, info->n_slots + (uint64_t)1, sizeof *node->attr),
-        .n_in = n_in,
-        .n_out = n_out,
-        .in = pith_model_alloc(l->m, n_in + (uint64_t)1, sizeof *in),
-        .out = pith_model_alloc(l->m, n_out + (uint64_t)1, sizeof *out)};
-    if (!node->attr || !node->in || !node->out) {
+    if (!pith_model_make_node(l->m, like, node)) {
         l->failed = true;
         return NULL;
     }
-    pith_op_attr_defaults(info, node->attr);
-    for (uint32_t k = 0; k < n_in; k++)
-        node->in[k] = in[k];
-    for (uint32_t k = 0; k < n_out; k++)
-        node->out[k] = out[k];
     l->n++;
     return node;
 }
 
+struct pith_node *pith_list_node(struct node_list *l, const char *name, uint32_t op, uint32_t n_in,
+                                 const uint32_t *in, uint32_t out)
+{
+    return pith_list_node_like(l, &(struct pith_node){.name = (char *)(uintptr_t)name,
+                                                      .op = op,
+                                                      .n_in = n_in,
+                                                      .in = (uint32_t *)(uintptr_t)in,
+                                                      .n_out = 1,
+                                                      .out = &out});
+}
+
 void pith_list_copy(struct node_list *l, const struct pith_node *node)
 {
-    struct pith_node *copy =
-        pith_list_node(l, node->name, node->op, node->n_in, node->in, node->n_out, node->out);
+    struct pith_node *copy = pith_list_node_like(l, node);
     if (copy) {
         copy->attr = node->attr;
         copy->sized = node->sized;

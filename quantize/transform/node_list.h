@@ -33,9 +33,11 @@ char *pith_list_part_name(struct node_list *l, const char *name, uint32_t first,
 void pith_list_name_part(struct node_list *l, uint32_t v, const char *name, uint32_t first,
                          uint32_t last);
 
-/* in and out are copied; attributes have their defaults. NULL: no memory. */
+/* A node with the default attributes, as pith_model_make_node. NULL: no memory. */
+struct pith_node *pith_list_node_like(struct node_list *l, const struct pith_node *like);
+/* The same for a node of one output. */
 struct pith_node *pith_list_node(struct node_list *l, const char *name, uint32_t op, uint32_t n_in,
-                                 const uint32_t *in, uint32_t n_out, const uint32_t *out);
+                                 const uint32_t *in, uint32_t out);
 void pith_list_copy(struct node_list *l, const struct pith_node *node);
 
 /* The list becomes m's nodes, and unused values are dropped. PITH_ERR_MEMORY. */

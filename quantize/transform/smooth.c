@@ -246,7 +246,7 @@ static void write_divided(struct node_list *l, struct divided *d)
     const struct pith_value like = l->m->values[d->value];
     uint32_t by = pith_list_constant(l, PITH_F32, 1, &d->channels, d->by);
     d->now = pith_list_value(l, PITH_F32, like.rank, like.dim);
-    pith_list_node(l, "", PITH_OP_MUL, 2, (uint32_t[]){d->value, by}, 1, &d->now);
+    pith_list_node(l, "", PITH_OP_MUL, 2, (uint32_t[]){d->value, by}, d->now);
 }
 
 static enum pith_status write_all(const struct smoothing *s, struct pith_model *m,

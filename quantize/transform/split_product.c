@@ -148,7 +148,7 @@ static uint32_t add_product(struct splitter *s, const struct parted *p, uint32_t
     uint32_t in[3] = {p->part[k], w, product->n_in > 2 ? product->in[2] : PITH_VALUE_NONE};
     s->few[s->list.n] = p->first[k + 1] - p->first[k] < p->first[p->n] / FEW;
     struct pith_node *node =
-        pith_list_node(&s->list, name, product->op, widest ? product->n_in : 2, in, 1, &out);
+        pith_list_node(&s->list, name, product->op, widest ? product->n_in : 2, in, out);
     if (node)
         node->attr = product->attr;
     return out;
@@ -165,8 +165,7 @@ static void split(struct splitter *s, const struct parted *p)
         uint32_t part = add_product(s, p, k), next = p->product->out[0];
         if (--left)
             next = pith_list_value(&s->list, PITH_F32, y->rank, y->dim);
-        pith_list_node(&s->list, p->product->name, PITH_OP_ADD, 2, (uint32_t[]){part, sum}, 1,
-                       &next);
+        pith_list_node(&s->list, p->product->name, PITH_OP_ADD, 2, (uint32_t[]){part, sum}, next);
         sum = next;
     }
     s->uses[p->product->in[0]]--;

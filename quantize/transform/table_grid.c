@@ -243,7 +243,7 @@ static uint32_t look_up(struct writer *w, const char *name, uint32_t t, uint32_t
 {
     uint32_t y = pith_list_value(&w->list, w->list.m->values[t].type, shape->rank, shape->dim);
     struct pith_node *node =
-        pith_list_node(&w->list, name, PITH_OP_GATHER, 2, (uint32_t[]){t, ids}, 1, &y);
+        pith_list_node(&w->list, name, PITH_OP_GATHER, 2, (uint32_t[]){t, ids}, y);
     if (node)
         node->attr[ATTR_GATHER_AXIS] = axis;
     return y;
@@ -253,7 +253,7 @@ static uint32_t cast(struct writer *w, const char *name, uint32_t x, enum pith_t
 {
     const struct pith_value *from = &w->list.m->values[x];
     uint32_t y = pith_list_value(&w->list, to, from->rank, from->dim);
-    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_CAST, 1, &x, 1, &y);
+    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_CAST, 1, &x, y);
     if (node)
         node->attr[ATTR_CAST_TO] = (int32_t)to;
     return y;
@@ -269,7 +269,7 @@ static uint32_t look_up_columns(struct writer *w, const char *name, const struct
     memcpy(&turned.dim[1], shape->dim, last * sizeof *turned.dim);
     uint32_t x = look_up(w, name, t->whole, ids, 1, &turned);
     uint32_t y = pith_list_value(&w->list, t->type, shape->rank, shape->dim);
-    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_TRANSPOSE, 1, &x, 1, &y);
+    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_TRANSPOSE, 1, &x, y);
     if (!node)
         return y;
     node->attr[ATTR_PERM] = (int32_t)shape->rank;
@@ -289,7 +289,7 @@ static uint32_t look_up_scales(struct writer *w, const char *name, const struct 
     flat.rank--;
     uint32_t x = look_up(w, name, t->real, ids, 0, &flat);
     uint32_t y = pith_list_value(&w->list, PITH_F32, one.rank, one.dim);
-    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_UNSQUEEZE, 1, &x, 1, &y);
+    struct pith_node *node = pith_list_node(&w->list, name, PITH_OP_UNSQUEEZE, 1, &x, y);
     if (node) {
         node->attr[ATTR_AXES] = 1;
         node->attr[ATTR_AXES + 1] = (int32_t)flat.rank;
@@ -304,15 +304,15 @@ static void write_look_up(struct writer *w, const struct pith_node *node, const 
     if (t->kind == BY_CODEBOOK) {
         uint32_t index =
             cast(w, node->name, look_up(w, node->name, t->whole, ids, 0, &y), PITH_I32);
-        pith_list_node(&w->list, node->name, PITH_OP_GATHER, 2, (uint32_t[]){t->real, index}, 1,
-                       node->out);
+        pith_list_node(&w->list, node->name, PITH_OP_GATHER, 2, (uint32_t[]){t->real, index},
+                       node->out[0]);
         return;
     }
     uint32_t q = t->kind == BY_COLUMN ? look_up_columns(w, node->name, t, ids, &y)
                                       : look_up(w, node->name, t->whole, ids, 0, &y);
     uint32_t x = cast(w, node->name, q, PITH_F32);
     uint32_t scale = look_up_scales(w, node->name, t, ids, &y);
-    pith_list_node(&w->list, node->name, PITH_OP_MUL, 2, (uint32_t[]){x, scale}, 1, node->out);
+    pith_list_node(&w->list, node->name, PITH_OP_MUL, 2, (uint32_t[]){x, scale}, node->out[0]);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

@@ -81,8 +81,7 @@ static uint32_t transposed(struct node_list *l, const struct pith_quantize_opts 
 /* A copy, which does not share its attributes. */
 static void write_turned(struct node_list *l, const struct pith_node *node, uint32_t weight)
 {
-    struct pith_node *copy =
-        pith_list_node(l, node->name, node->op, node->n_in, node->in, node->n_out, node->out);
+    struct pith_node *copy = pith_list_node_like(l, node);
     if (!copy)
         return;
     memcpy(copy->attr, node->attr, pith_op_get(node->op)->n_slots * sizeof *copy->attr);

@@ -103,7 +103,7 @@ static bool add_transpose(const struct opening *o, const struct pith_node *like,
                           uint32_t rank, uint32_t axis)
 {
     struct pith_node *node =
-        pith_graph_node(o->g, PITH_OP_TRANSPOSE, like->name, 1, &from, 1, like->out);
+        pith_graph_node(o->g, PITH_OP_TRANSPOSE, like->name, 1, &from, like->out[0]);
     if (!node)
         return false;
     node->attr[ATTR_PERM] = (int32_t)rank;
@@ -125,9 +125,9 @@ static enum pith_status add_reshape(const struct opening *o, const struct pith_n
         to.dim[0] = 1;
         out = new_value(o, out, &to);
     }
-    struct pith_node *made = out == PITH_VALUE_NONE ? NULL
-                                                    : pith_graph_node(o->g, PITH_OP_RESHAPE,
-                                                                      node->name, 1, &in, 1, &out);
+    struct pith_node *made = out == PITH_VALUE_NONE
+                                 ? NULL
+                                 : pith_graph_node(o->g, PITH_OP_RESHAPE, node->name, 1, &in, out);
     if (!made)
         return pith_tape_no_memory(o->g->err);
     set_dims(made, &to, b.moved ? 0 : b.axis);
@@ -164,9 +164,9 @@ static uint32_t repeated(const struct opening *o, const struct pith_node *node, 
                          uint32_t axis)
 {
     uint32_t rank = o->one[value].rank, to = new_value(o, value, &o->one[value]);
-    struct pith_node *tile =
-        to == PITH_VALUE_NONE ? NULL
-                              : pith_graph_node(o->g, PITH_OP_TILE, node->name, 1, &value, 1, &to);
+    struct pith_node *tile = to == PITH_VALUE_NONE
+                                 ? NULL
+                                 : pith_graph_node(o->g, PITH_OP_TILE, node->name, 1, &value, to);
     if (!tile)
         return PITH_VALUE_NONE;
     tile->attr[ATTR_TILE_REPEATS] = (int32_t)rank;

@@ -48,21 +48,14 @@ bool pith_graph_append(struct training_graph *g, const struct pith_node *node)
     return true;
 }
 
-struct pith_node *pith_graph_node(struct training_graph *g, uint32_t op, const char *name,
-                                  uint32_t n_in, const uint32_t *in, uint32_t n_out,
-                                  const uint32_t *out)
+struct pith_node *pith_graph_node(struct training_graph *g, uint32_t op, char *name, uint32_t n_in,
+                                  uint32_t *in, uint32_t out)
 {
-    const struct op_info *info = pith_op_get(op);
-    struct pith_node node = {.op = op, .n_in = n_in, .n_out = n_out};
-    node.name = pith_model_strdup(g->m, name);
-    node.attr = pith_model_alloc(g->m, info->n_slots + 1u, sizeof *node.attr);
-    node.in = pith_model_alloc(g->m, n_in + 1u, sizeof *node.in);
-    node.out = pith_model_alloc(g->m, n_out + 1u, sizeof *node.out);
-    if (!node.name || !node.attr || !node.in || !node.out)
+    const struct pith_node like = {
+        .op = op, .name = name, .n_in = n_in, .in = in, .n_out = 1, .out = &out};
+    struct pith_node node;
+    if (!pith_model_make_node(g->m, &like, &node))
         return NULL;
-    pith_op_attr_defaults(info, node.attr);
-    memcpy(node.in, in, n_in * sizeof *in);
-    memcpy(node.out, out, n_out * sizeof *out);
     return pith_graph_append(g, &node) ? &g->m->nodes[g->m->n_nodes - 1] : NULL;
 }
 

@@ -28,10 +28,9 @@ enum pith_status pith_training_graph(const struct pith_model *m, uint32_t sample
 
 /* A value like number `like`, with no constant; PITH_VALUE_NONE: no memory. */
 uint32_t pith_graph_value(struct training_graph *g, uint32_t like);
-/* A node behind the others. in, out: copied. NULL: no memory. */
-struct pith_node *pith_graph_node(struct training_graph *g, uint32_t op, const char *name,
-                                  uint32_t n_in, const uint32_t *in, uint32_t n_out,
-                                  const uint32_t *out);
+/* A node of one output behind the others. name: shared; in: copied. NULL: no memory. */
+struct pith_node *pith_graph_node(struct training_graph *g, uint32_t op, char *name, uint32_t n_in,
+                                  uint32_t *in, uint32_t out);
 /* Takes the node list away, to write it anew. */
 struct pith_node *pith_graph_take_nodes(struct training_graph *g, uint32_t *n);
 bool pith_graph_append(struct training_graph *g, const struct pith_node *node);

@@ -96,7 +96,7 @@ static bool set_states(struct unroll *u, uint32_t trip)
         uint32_t inside = u->start->out[1 + i];
         u->now[inside] = trip ? u->state[i] : inside;
         if (trip == 0 &&
-            !pith_graph_node(u->g, PITH_OP_IDENTITY, u->start->name, 1, &u->state[i], 1, &inside))
+            !pith_graph_node(u->g, PITH_OP_IDENTITY, u->start->name, 1, &u->state[i], inside))
             return false;
     }
     return true;
@@ -131,10 +131,9 @@ static bool add_iteration(struct unroll *u, uint32_t trip)
         u->state[i] = standing_for(u, u->next[i]);
     for (uint32_t i = 0; i < u->n_collected; i++) {
         uint32_t from = standing_for(u, u->collected[i]), to = pith_graph_value(u->g, from);
-        struct pith_node *row =
-            to == PITH_VALUE_NONE
-                ? NULL
-                : pith_graph_node(u->g, PITH_OP_UNSQUEEZE, u->end->name, 1, &from, 1, &to);
+        struct pith_node *row = to == PITH_VALUE_NONE ? NULL
+                                                      : pith_graph_node(u->g, PITH_OP_UNSQUEEZE,
+                                                                        u->end->name, 1, &from, to);
         if (!row)
             return false;
         row->attr[ATTR_AXES] = 1; /* one axis: 0 */
@@ -147,13 +146,12 @@ static bool add_iteration(struct unroll *u, uint32_t trip)
 static bool add_results(struct unroll *u)
 {
     for (uint32_t i = 0; i < u->n_states; i++)
-        if (!pith_graph_node(u->g, PITH_OP_IDENTITY, u->end->name, 1, &u->state[i], 1,
-                             &u->end->out[i]))
+        if (!pith_graph_node(u->g, PITH_OP_IDENTITY, u->end->name, 1, &u->state[i], u->end->out[i]))
             return false;
     for (uint32_t i = 0; i < u->n_collected; i++) {
         struct pith_node *all =
             pith_graph_node(u->g, PITH_OP_CONCAT, u->end->name, u->trips,
-                            u->piece + (size_t)i * u->trips, 1, &u->end->out[u->n_states + i]);
+                            u->piece + (size_t)i * u->trips, u->end->out[u->n_states + i]);
         if (!all)
             return false;
         all->attr[ATTR_AXIS] = 0;
