@@ -41,10 +41,18 @@ static void loss_of_slice(void *arg, uint32_t slice)
     const int64_t *label = o->loss == PITH_DISTILL ? NULL : pith_batch_labels(r->batch, slice);
     const uint32_t classes = pith_run_classes(r->m, r->scores), rows = (uint32_t)each / classes;
     const double weight = label ? r->weight : 1 / (double)rows;
-    r->part[slice] = pith_loss_classes(n * rows, classes, weight, y->data, label, kl,
-                                       TEACHER_TEMPERATURE, teacher, y->grad);
+    struct class_rows all = {.n = n * rows,
+                             .classes = classes,
+                             .logits = y->data,
+                             .label = label,
+                             .weight = weight,
+                             .kl = kl,
+                             .t = TEACHER_TEMPERATURE,
+                             .teacher = teacher};
+    r->part[slice] = pith_loss_classes(&all, y->grad);
+    all.n = n;
     if (share && label)
-        r->part[slice].loss += pith_loss_mixed(n, classes, y->data, label, share, kl, y->grad);
+        r->part[slice].loss += pith_loss_mixed(&all, share, y->grad);
 }
 
 static void copy_input(void *arg, uint32_t slice)

@@ -22,13 +22,18 @@ static void check_gradient(const int64_t *label, float kl, float t)
     float x[SAMPLES * CLASSES], d[SAMPLES * CLASSES], unused[SAMPLES * CLASSES];
     for (int i = 0; i < SAMPLES * CLASSES; i++)
         x[i] = logits[i];
-    pith_loss_classes(SAMPLES, CLASSES, 1, x, label, kl, t, teacher, d);
+    pith_loss_classes(&(struct class_rows){SAMPLES, CLASSES, x, label, 1, kl, t, teacher}, d);
     for (int i = 0; i < SAMPLES * CLASSES; i++) {
         const float h = 1.0f / 256;
         x[i] = logits[i] + h;
-        double up = pith_loss_classes(SAMPLES, CLASSES, 1, x, label, kl, t, teacher, unused).loss;
+        double up = pith_loss_classes(
+                        &(struct class_rows){SAMPLES, CLASSES, x, label, 1, kl, t, teacher}, unused)
+                        .loss;
         x[i] = logits[i] - h;
-        double down = pith_loss_classes(SAMPLES, CLASSES, 1, x, label, kl, t, teacher, unused).loss;
+        double down =
+            pith_loss_classes(&(struct class_rows){SAMPLES, CLASSES, x, label, 1, kl, t, teacher},
+                              unused)
+                .loss;
         x[i] = logits[i];
         if (fabs((up - down) / (2 * (double)h) - (double)d[i]) > 2e-4)
             fail_msg("element %d: %g, by differences %g", i, (double)d[i],
@@ -40,7 +45,8 @@ static void test_classes(void **state)
 {
     (void)state;
     float d[SAMPLES * CLASSES];
-    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, 1, logits, labels, 0, 1, NULL, d);
+    struct loss_part p =
+        pith_loss_classes(&(struct class_rows){SAMPLES, CLASSES, logits, labels, 1, 0, 1, NULL}, d);
     double expected = 0;
     for (int s = 0; s < SAMPLES; s++) {
         double sum = 0;
@@ -61,10 +67,15 @@ static void test_mixed_labels(void **state)
     (void)state;
     const float share[SAMPLES] = {0.75f, 0.75f, 1}, kl = 0.25f;
     float d[SAMPLES * CLASSES], part[SAMPLES * CLASSES];
-    double loss = pith_loss_classes(SAMPLES, CLASSES, 1, logits, labels, kl, 2, teacher, d).loss;
+    double loss = pith_loss_classes(
+                      &(struct class_rows){SAMPLES, CLASSES, logits, labels, 1, kl, 2, teacher}, d)
+                      .loss;
     double by_teacher =
-        kl * pith_loss_classes(SAMPLES, CLASSES, 1, logits, NULL, 1, 2, teacher, part).loss;
-    loss += pith_loss_mixed(SAMPLES, CLASSES, logits, labels, share, kl, d);
+        kl * pith_loss_classes(
+                 &(struct class_rows){SAMPLES, CLASSES, logits, NULL, 1, 1, 2, teacher}, part)
+                 .loss;
+    loss += pith_loss_mixed(&(struct class_rows){SAMPLES, CLASSES, logits, labels, 1, kl, 1, NULL},
+                            share, d);
     double expected = by_teacher;
     for (int s = 0; s < SAMPLES; s++) {
         double sum = 0;
@@ -88,7 +99,7 @@ static void test_large_scores(void **state)
     const float x[2] = {1000, -1000};
     float d[2];
     const int64_t label = 1;
-    struct loss_part p = pith_loss_classes(1, 2, 1, x, &label, 0, 1, NULL, d);
+    struct loss_part p = pith_loss_classes(&(struct class_rows){1, 2, x, &label, 1, 0, 1, NULL}, d);
     assert_true(p.loss == 2000 && d[0] == 1 && d[1] == -1);
 }
 
@@ -100,12 +111,14 @@ static void test_rows_of_no_class(void **state)
     const int64_t label[3] = {-100, 0, -1};
     float d[6] = {9, 9, 9, 9, 9, 9};
     const double p = 1 / (1 + exp(2));
-    struct loss_part part = pith_loss_classes(3, 2, 1.5, x, label, 0, 1, NULL, d);
+    struct loss_part part =
+        pith_loss_classes(&(struct class_rows){3, 2, x, label, 1.5, 0, 1, NULL}, d);
     assert_true(fabs(part.loss + 1.5 * log(p)) < 1e-6 && part.right == 0);
     assert_true(d[0] == 0 && d[1] == 0 && d[4] == 0 && d[5] == 0);
     assert_true(fabs((double)d[2] - 1.5 * (p - 1)) < 1e-6);
     assert_true(fabs((double)d[3] - 1.5 * (1 - p)) < 1e-6);
-    part = pith_loss_classes(3, 2, 0.5, x, label, 1, 1, (const float[]){0, 0, 0, 0, 0, 0}, d);
+    part = pith_loss_classes(
+        &(struct class_rows){3, 2, x, label, 0.5, 1, 1, (const float[]){0, 0, 0, 0, 0, 0}}, d);
     assert_true(fabs(part.loss + 0.5 * (log(2) + log(p * (1 - p)) / 2)) < 1e-6);
     assert_true(d[0] == 0 && fabs((double)d[2] - 0.5 * (p - 0.5)) < 1e-6);
 }
@@ -114,7 +127,8 @@ static void test_teacher_alike(void **state)
 {
     (void)state;
     float d[SAMPLES * CLASSES];
-    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, 1, logits, NULL, 1, 3, logits, d);
+    struct loss_part p =
+        pith_loss_classes(&(struct class_rows){SAMPLES, CLASSES, logits, NULL, 1, 1, 3, logits}, d);
     assert_true(fabs(p.loss) < 1e-9);
     for (int i = 0; i < SAMPLES * CLASSES; i++)
         assert_true(fabsf(d[i]) < 1e-6f);

@@ -101,7 +101,9 @@ static void try_product(bool ta, bool tb, bool add)
         struct prim *p = level(i);
         float *c = room(M * N);
         memcpy(c, start, M * N * sizeof *c);
-        pith_prim_gemm(p, ta, tb, M, N, K, 0.5f, a, ta ? M : K, b, tb ? K : N, add, c, N);
+        pith_prim_gemm(p, (struct prim_size){M, N, K}, 0.5f,
+                       (struct prim_matrix){a, ta ? M : K, ta},
+                       (struct prim_matrix){b, tb ? K : N, tb}, (struct prim_result){c, N, add});
         for (int r = 0; r < M; r++)
             for (int j = 0; j < N; j++) {
                 double sum = add ? (double)start[r * N + j] : 0;

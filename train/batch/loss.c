@@ -55,38 +55,38 @@ static double loss_of_row(const struct loss_row *r, uint32_t n, double weight, f
     return weight * (soft ? loss + r->kl * r->t * r->t * kl : loss);
 }
 
-struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, double weight, const float *logits,
-                                   const int64_t *label, float kl, float t, const float *teacher,
-                                   float *d)
+struct loss_part pith_loss_classes(const struct class_rows *rows, float *d)
 {
+    const uint32_t classes = rows->classes;
     struct loss_part part = {0, 0};
-    for (uint32_t s = 0; s < n; s++, logits += classes, d += classes) {
+    for (uint32_t s = 0; s < rows->n; s++, d += classes) {
         uint32_t best;
-        struct loss_row r = {.x = logits, .kl = (double)kl, .t = (double)t};
-        if (label && label[s] < 0) {
+        struct loss_row r = {
+            .x = rows->logits + (size_t)s * classes, .kl = (double)rows->kl, .t = (double)rows->t};
+        if (rows->label && rows->label[s] < 0) {
             memset(d, 0, classes * sizeof *d);
             continue;
         }
-        if (kl > 0)
-            r.teacher = teacher + (size_t)s * classes;
-        if (label) {
-            r.label = label[s];
-            r.ce = 1 - (double)kl;
+        if (rows->kl > 0)
+            r.teacher = rows->teacher + (size_t)s * classes;
+        if (rows->label) {
+            r.label = rows->label[s];
+            r.ce = 1 - (double)rows->kl;
         }
-        part.loss += loss_of_row(&r, classes, weight, d, &best);
-        part.right += label && label[s] == best;
+        part.loss += loss_of_row(&r, classes, rows->weight, d, &best);
+        part.right += rows->label && rows->label[s] == best;
     }
     return part;
 }
 
 /* Cross-entropy is linear in the target; and what is logits' common part, drops out. */
-double pith_loss_mixed(uint32_t n, uint32_t classes, const float *logits, const int64_t *label,
-                       const float *share, float kl, float *d)
+double pith_loss_mixed(const struct class_rows *rows, const float *share, float *d)
 {
+    const float *logits = rows->logits;
     double loss = 0;
-    for (uint32_t s = 0; (s | 1) < n; s++, logits += classes, d += classes) {
-        double other = (1 - (double)share[s]) * (1 - (double)kl);
-        int64_t own = label[s], with = label[s ^ 1];
+    for (uint32_t s = 0; (s | 1) < rows->n; s++, logits += rows->classes, d += rows->classes) {
+        double other = (1 - (double)share[s]) * (1 - (double)rows->kl);
+        int64_t own = rows->label[s], with = rows->label[s ^ 1];
         loss += other * ((double)logits[own] - (double)logits[with]);
         d[own] += (float)other;
         d[with] -= (float)other;

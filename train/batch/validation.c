@@ -65,8 +65,9 @@ static uint32_t largest_of(const float *x, uint64_t n)
 static struct loss_part teacher_loss(const struct validation *v, const float *answer, uint32_t n)
 {
     const uint32_t each = v->classes;
-    struct loss_part part =
-        pith_loss_classes(n, each, 1, v->log_p, NULL, 1, TEACHER_TEMPERATURE, answer, v->gradient);
+    struct loss_part part = pith_loss_classes(
+        &(struct class_rows){n, each, v->log_p, NULL, 1, 1, TEACHER_TEMPERATURE, answer},
+        v->gradient);
     for (uint64_t i = 0; i < n; i++)
         part.right += largest_of(answer + i * each, each) == largest_of(v->log_p + i * each, each);
     return part;
@@ -103,7 +104,8 @@ static enum pith_status add_batch_loss(struct validation *v, uint64_t first, uin
         return status;
     const uint32_t rows = (uint32_t)(n * each / v->classes);
     part = v->answers ? teacher_loss(v, v->answers->log_p + first * each, rows)
-                      : pith_loss_classes(rows, v->classes, 1, v->log_p, v->label, 0, 1, NULL,
+                      : pith_loss_classes(&(struct class_rows){rows, v->classes, v->log_p, v->label,
+                                                               1, 0, 1, NULL},
                                           v->gradient);
     v->sum += part.loss;
     v->right += part.right;

@@ -23,13 +23,11 @@ struct prim {
     float c[PRODUCT_ROWS * DENSE_MAX_NR];
 };
 
-/* The arguments of pith_prim_gemm. */
 struct prim_product {
-    bool trans_a, trans_b, add;
-    int64_t m, n, k, lda, ldb, ldc;
+    struct prim_size size;
     float alpha;
-    const float *a, *b;
-    float *c;
+    struct prim_matrix a, b;
+    struct prim_result c;
 };
 /* As pith_prim_gemm; the caller counts the time. */
 void pith_prim_multiply(struct prim *p, const struct prim_product *g);

@@ -155,15 +155,14 @@ static void scatter(const struct prim_conv *v, int64_t group, float *dx, int64_t
     }
 }
 
-/* Columns of rows first .. first + n - 1 as the side of a product: lda. */
-static const float *columns_of(const struct prim_conv *v, int64_t group, const float *x,
-                               int64_t first, int64_t n, int64_t *ld)
+/* Columns of rows first .. first + n - 1. */
+static struct prim_matrix columns_of(const struct prim_conv *v, int64_t group, const float *x,
+                                     int64_t first, int64_t n)
 {
-    *ld = v->plain ? v->s.c : v->width;
     if (v->plain)
-        return x + first * v->s.c + group * v->c;
+        return (struct prim_matrix){.x = x + first * v->s.c + group * v->c, .step = v->s.c};
     gather(v, group, x, first, n);
-    return v->columns;
+    return (struct prim_matrix){.x = v->columns, .step = v->width};
 }
 
 static int64_t some(const struct prim_conv *v, int64_t first)
@@ -176,18 +175,14 @@ static int64_t some(const struct prim_conv *v, int64_t first)
 static void forward(struct prim_conv *v, int64_t group, const float *x, const float *w, bool add,
                     float *y)
 {
-    struct prim_product g = {.trans_b = true,
-                             .add = add,
-                             .n = v->o,
-                             .k = v->width,
+    struct prim_product g = {.size = {.n = v->o, .k = v->width},
                              .alpha = 1,
-                             .b = take_weights(v, group, w),
-                             .ldb = v->width,
-                             .ldc = v->s.o};
+                             .b = {take_weights(v, group, w), v->width, true},
+                             .c = {NULL, v->s.o, add}};
     for (int64_t first = 0; first < v->rows; first += v->at_once) {
-        g.m = some(v, first);
-        g.a = columns_of(v, group, x, first, g.m, &g.lda);
-        g.c = y + first * v->s.o + group * v->o;
+        g.size.m = some(v, first);
+        g.a = columns_of(v, group, x, first, g.size.m);
+        g.c.x = y + first * v->s.o + group * v->o;
         pith_prim_multiply(v->p, &g);
     }
 }
@@ -195,38 +190,33 @@ static void forward(struct prim_conv *v, int64_t group, const float *x, const fl
 static void backward_x(struct prim_conv *v, int64_t group, const float *w, const float *dy,
                        float *dx)
 {
-    struct prim_product g = {.n = v->width,
-                             .k = v->o,
+    struct prim_product g = {.size = {.n = v->width, .k = v->o},
                              .alpha = 1,
-                             .lda = v->s.o,
-                             .b = take_weights(v, group, w),
-                             .ldb = v->width,
-                             .ldc = v->plain ? v->s.c : v->width};
+                             .a.step = v->s.o,
+                             .b = {take_weights(v, group, w), v->width, false},
+                             .c.step = v->plain ? v->s.c : v->width};
     for (int64_t first = 0; first < v->rows; first += v->at_once) {
-        g.m = some(v, first);
-        g.a = dy + first * v->s.o + group * v->o;
-        g.c = v->plain ? dx + first * v->s.c + group * v->c : v->columns;
+        g.size.m = some(v, first);
+        g.a.x = dy + first * v->s.o + group * v->o;
+        g.c.x = v->plain ? dx + first * v->s.c + group * v->c : v->columns;
         pith_prim_multiply(v->p, &g);
         if (!v->plain)
-            scatter(v, group, dx, first, g.m);
+            scatter(v, group, dx, first, g.size.m);
     }
 }
 
 static void backward_w(struct prim_conv *v, int64_t group, const float *x, const float *dy,
                        float *dw)
 {
-    struct prim_product g = {.trans_a = true,
-                             .m = v->o,
-                             .n = v->width,
+    struct prim_product g = {.size = {.m = v->o, .n = v->width},
                              .alpha = 1,
-                             .lda = v->s.o,
-                             .c = v->w,
-                             .ldc = v->width};
+                             .a = {NULL, v->s.o, true},
+                             .c = {v->w, v->width, false}};
     for (int64_t first = 0; first < v->rows; first += v->at_once) {
-        g.k = some(v, first);
-        g.a = dy + first * v->s.o + group * v->o;
-        g.b = columns_of(v, group, x, first, g.k, &g.ldb);
-        g.add = first > 0;
+        g.size.k = some(v, first);
+        g.a.x = dy + first * v->s.o + group * v->o;
+        g.b = columns_of(v, group, x, first, g.size.k);
+        g.c.add = first > 0;
         pith_prim_multiply(v->p, &g);
     }
     give_weights(v, group, dw);

@@ -13,7 +13,7 @@ struct part {
     int64_t i, j, k, rows, columns, depth;
 };
 
-/* Fewer rows than these read b where it lies, in steps of ldb; more are worth a copy of it. */
+/* Fewer rows than these read b where it lies, in steps of b.step; more are worth a copy of it. */
 enum { ROWS_WORTH_A_COPY = 33, VECTOR = 16 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -24,9 +24,9 @@ static int64_t least(int64_t a, int64_t b)
 static const float *a_of(const struct part *p, size_t *row, size_t *step)
 {
     const struct prim_product *g = p->g;
-    *row = (size_t)(g->trans_a ? 1 : g->lda);
-    *step = (size_t)(g->trans_a ? g->lda : 1);
-    return g->a + p->i * (int64_t)*row + p->k * (int64_t)*step;
+    *row = (size_t)(g->a.turned ? 1 : g->a.step);
+    *step = (size_t)(g->a.turned ? g->a.step : 1);
+    return g->a.x + p->i * (int64_t)*row + p->k * (int64_t)*step;
 }
 
 /* alpha times op(a), in panels of mr rows side by side; rows that are not there are 0. */
@@ -46,14 +46,14 @@ static void pack_b(struct prim *prim, const struct part *p, size_t width)
 {
     const struct prim_product *g = p->g;
     const size_t columns = (size_t)p->columns, depth = (size_t)p->depth;
-    if (g->trans_b) {
-        prim->dense.pack_rows_f32(g->b + p->j * g->ldb + p->k, (size_t)g->ldb, 1, columns, depth,
-                                  (uint32_t)width, prim->b, 0);
+    if (g->b.turned) {
+        prim->dense.pack_rows_f32(g->b.x + p->j * g->b.step + p->k, (size_t)g->b.step, 1, columns,
+                                  depth, (uint32_t)width, prim->b, 0);
         return;
     }
     for (size_t k = 0; k < depth; k++) {
         float *to = prim->b + k * width;
-        memcpy(to, g->b + (p->k + (int64_t)k) * g->ldb + p->j, columns * sizeof *to);
+        memcpy(to, g->b.x + (p->k + (int64_t)k) * g->b.step + p->j, columns * sizeof *to);
         memset(to + columns, 0, (width - columns) * sizeof *to);
     }
 }
@@ -63,18 +63,18 @@ static void multiply(struct prim *prim, const struct part *p, size_t width, bool
                      bool packed_b)
 {
     const struct prim_product *g = p->g;
-    float *c = g->c + p->i * g->ldc + p->j;
+    float *c = g->c.x + p->i * g->c.step + p->j;
     const bool beside = prim->ordered && (size_t)p->columns != width;
-    const bool resume = g->add || p->k > 0;
+    const bool resume = g->c.add || p->k > 0;
     for (size_t i = 0; i < (size_t)p->rows && beside && resume; i++)
-        memcpy(prim->c + i * width, c + i * (size_t)g->ldc, (size_t)p->columns * sizeof *c);
+        memcpy(prim->c + i * width, c + i * (size_t)g->c.step, (size_t)p->columns * sizeof *c);
     struct gemm_f32_job job = {
         .a = prim->a,
         .a_step = (size_t)p->depth * prim->dense.mr,
-        .b = packed_b ? prim->b : g->b + p->k * g->ldb + p->j,
-        .ldb = packed_b ? width : (size_t)g->ldb,
+        .b = packed_b ? prim->b : g->b.x + p->k * g->b.step + p->j,
+        .ldb = packed_b ? width : (size_t)g->b.step,
         .c = beside ? prim->c : c,
-        .ldc = beside ? width : (size_t)g->ldc,
+        .ldc = beside ? width : (size_t)g->c.step,
         .m = (uint32_t)p->rows,
         .n = (uint32_t)(beside ? width : (size_t)p->columns),
         .k = (uint32_t)p->depth,
@@ -86,7 +86,7 @@ static void multiply(struct prim *prim, const struct part *p, size_t width, bool
     }
     prim->dense.gemm_f32(&job);
     for (size_t i = 0; i < (size_t)p->rows && beside; i++)
-        memcpy(c + i * (size_t)g->ldc, prim->c + i * width, (size_t)p->columns * sizeof *c);
+        memcpy(c + i * (size_t)g->c.step, prim->c + i * width, (size_t)p->columns * sizeof *c);
 }
 
 /* Columns of a part: tiles of the same width, of whole vectors. */
@@ -101,18 +101,19 @@ void pith_prim_multiply(struct prim *prim, const struct prim_product *g)
 {
     struct part p = {.g = g};
     /* Where rows lie apart, the kernel takes those that fill no panel one by one. */
-    const bool packs_a =
-        !prim->dense.strided || g->alpha != 1.0f || (g->m % prim->dense.mr && g->m < PRODUCT_ROWS);
-    const bool packs_b = prim->ordered || g->trans_b || g->m >= ROWS_WORTH_A_COPY;
-    const int64_t rows = packs_a ? PRODUCT_ROWS : g->m, columns = columns_of_part(prim, g->n);
-    for (p.k = 0; p.k < g->k; p.k += PRODUCT_DEPTH) {
-        p.depth = least(PRODUCT_DEPTH, g->k - p.k);
-        for (p.i = 0; p.i < g->m; p.i += rows) {
-            p.rows = least(rows, g->m - p.i);
+    const bool packs_a = !prim->dense.strided || g->alpha != 1.0f ||
+                         (g->size.m % prim->dense.mr && g->size.m < PRODUCT_ROWS);
+    const bool packs_b = prim->ordered || g->b.turned || g->size.m >= ROWS_WORTH_A_COPY;
+    const int64_t rows = packs_a ? PRODUCT_ROWS : g->size.m,
+                  columns = columns_of_part(prim, g->size.n);
+    for (p.k = 0; p.k < g->size.k; p.k += PRODUCT_DEPTH) {
+        p.depth = least(PRODUCT_DEPTH, g->size.k - p.k);
+        for (p.i = 0; p.i < g->size.m; p.i += rows) {
+            p.rows = least(rows, g->size.m - p.i);
             if (packs_a)
                 pack_a(prim, &p);
-            for (p.j = 0; p.j < g->n; p.j += columns) {
-                p.columns = least(columns, g->n - p.j);
+            for (p.j = 0; p.j < g->size.n; p.j += columns) {
+                p.columns = least(columns, g->size.n - p.j);
                 const size_t width = (size_t)(p.columns + VECTOR - 1) / VECTOR * VECTOR;
                 if (packs_b)
                     pack_b(prim, &p, width);
@@ -122,23 +123,10 @@ void pith_prim_multiply(struct prim *prim, const struct prim_product *g)
     }
 }
 
-void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
-                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, bool add,
-                    float *c, int64_t ldc)
+void pith_prim_gemm(struct prim *p, struct prim_size size, float alpha, struct prim_matrix a,
+                    struct prim_matrix b, struct prim_result c)
 {
     const uint64_t start = pith_clock_ns(NULL);
-    pith_prim_multiply(p, &(struct prim_product){.trans_a = trans_a,
-                                                 .trans_b = trans_b,
-                                                 .add = add,
-                                                 .m = m,
-                                                 .n = n,
-                                                 .k = k,
-                                                 .lda = lda,
-                                                 .ldb = ldb,
-                                                 .ldc = ldc,
-                                                 .alpha = alpha,
-                                                 .a = a,
-                                                 .b = b,
-                                                 .c = c});
+    pith_prim_multiply(p, &(struct prim_product){size, alpha, a, b, c});
     pith_prim_count(p, start);
 }

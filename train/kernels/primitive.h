@@ -25,11 +25,23 @@ double pith_prim_seconds(struct prim *p);
 /* Adds the time since start (pith_clock_ns). */
 void pith_prim_count(struct prim *p, uint64_t start);
 
-/* c[m,n] (+)= alpha * op(a) op(b), row-major, ld* in elements; op: transposed or
- * not. */
-void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
-                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, bool add,
-                    float *c, int64_t ldc);
+/* Rows `step` elements apart; turned: read by columns. */
+struct prim_matrix {
+    const float *x;
+    int64_t step;
+    bool turned;
+};
+struct prim_result {
+    float *x;
+    int64_t step;
+    bool add; /* to what is there */
+};
+struct prim_size {
+    int64_t m, n, k;
+};
+/* c[m,n] (+)= alpha * a[m,k] b[k,n] */
+void pith_prim_gemm(struct prim *p, struct prim_size size, float alpha, struct prim_matrix a,
+                    struct prim_matrix b, struct prim_result c);
 
 /* Convolution, channels last: x [N, spatial, C], w [O, C/group, spatial] row-major as the model has
  * it, y [N, spatial', O]. */

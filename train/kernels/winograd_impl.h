@@ -206,28 +206,34 @@ INLINE struct place place_of(const struct winograd_block *b, const struct tile_n
     return p;
 }
 
+/* What is known of a tile where its code is compiled: it lies inside of the tensor; all its lanes
+ * are channels, else those of the mask. */
+struct extent {
+    bool whole, full;
+    vmask mask;
+};
+
 /* Column j of a tile; zeros outside. */
-INLINE void load_column(const struct place *p, const int size, int j, const bool whole, vmask mask,
-                        const bool full, vec *x)
+INLINE void load_column(const struct place *p, const int size, int j, const struct extent e, vec *x)
 {
     const float *from = p->at + j * p->column_step;
-    bool inside = whole || (j >= p->column_begin && j < p->column_end);
+    bool inside = e.whole || (j >= p->column_begin && j < p->column_end);
 #pragma GCC unroll 8
     for (int i = 0; i < size; i++) {
-        if (whole || (inside && i >= p->row_begin && i < p->row_end))
-            x[i] = full ? vec_load(from + i * p->row_step)
-                        : vec_load_some(from + i * p->row_step, mask);
+        if (e.whole || (inside && i >= p->row_begin && i < p->row_end))
+            x[i] = e.full ? vec_load(from + i * p->row_step)
+                          : vec_load_some(from + i * p->row_step, e.mask);
         else
             x[i] = vec_zero();
     }
 }
 
-INLINE void inputs_tile(const int n, const struct place *p, const bool whole, vmask mask,
-                        const bool full, float *planes, size_t plane_step)
+INLINE void inputs_tile(const int n, const struct place *p, const struct extent e, float *planes,
+                        size_t plane_step)
 {
     vec tmp[MOST][MOST], x[MOST], y[MOST];
     for (int j = 0; j < n; j++) {
-        load_column(p, n, j, whole, mask, full, x);
+        load_column(p, n, j, e, x);
         reduce(n, x, y);
 #pragma GCC unroll 8
         for (int i = 0; i < n; i++)
@@ -241,12 +247,12 @@ INLINE void inputs_tile(const int n, const struct place *p, const bool whole, vm
     }
 }
 
-INLINE void outputs_tile(const int n, const struct place *p, const bool whole, vmask mask,
-                         const bool full, float *planes, size_t plane_step)
+INLINE void outputs_tile(const int n, const struct place *p, const struct extent e, float *planes,
+                         size_t plane_step)
 {
     vec tmp[MOST][WINOGRAD_OUT], x[WINOGRAD_OUT], y[MOST];
     for (int j = 0; j < WINOGRAD_OUT; j++) {
-        load_column(p, WINOGRAD_OUT, j, whole, mask, full, x);
+        load_column(p, WINOGRAD_OUT, j, e, x);
         evaluate(n, WINOGRAD_OUT, x, y);
 #pragma GCC unroll 8
         for (int i = 0; i < n; i++)
@@ -260,8 +266,8 @@ INLINE void outputs_tile(const int n, const struct place *p, const bool whole, v
     }
 }
 
-INLINE void results_tile(const int n, const struct place *p, const bool whole, vmask mask,
-                         const bool full, vec bias, const float *planes, size_t plane_step)
+INLINE void results_tile(const int n, const struct place *p, const struct extent e, vec bias,
+                         const float *planes, size_t plane_step)
 {
     vec tmp[WINOGRAD_OUT][MOST], x[MOST], y[WINOGRAD_OUT];
     for (int j = 0; j < n; j++) {
@@ -274,25 +280,25 @@ INLINE void results_tile(const int n, const struct place *p, const bool whole, v
             tmp[i][j] = y[i];
     }
     for (int i = 0; i < WINOGRAD_OUT; i++) {
-        if (!whole && (i < p->row_begin || i >= p->row_end))
+        if (!e.whole && (i < p->row_begin || i >= p->row_end))
             continue;
         float *to = p->at + i * p->row_step;
         fold(n, WINOGRAD_OUT, tmp[i], y);
 #pragma GCC unroll 8
         for (int j = 0; j < WINOGRAD_OUT; j++) {
-            if (!whole && (j < p->column_begin || j >= p->column_end))
+            if (!e.whole && (j < p->column_begin || j >= p->column_end))
                 continue;
-            if (full)
+            if (e.full)
                 vec_store(to + j * p->column_step, vec_add(y[j], bias));
             else
-                vec_store_some(to + j * p->column_step, mask, vec_add(y[j], bias));
+                vec_store_some(to + j * p->column_step, e.mask, vec_add(y[j], bias));
         }
     }
 }
 
 /* What a tile shares with the one above it and the one to its left, that they have written. */
-INLINE void gradients_tile(const int n, const struct place *p, const bool whole, vmask mask,
-                           const bool full, const float *planes, size_t plane_step)
+INLINE void gradients_tile(const int n, const struct place *p, const struct extent e,
+                           const float *planes, size_t plane_step)
 {
     vec tmp[MOST][MOST], x[MOST], y[MOST];
     for (int j = 0; j < n; j++) {
@@ -305,21 +311,21 @@ INLINE void gradients_tile(const int n, const struct place *p, const bool whole,
             tmp[i][j] = y[i];
     }
     for (int i = 0; i < n; i++) {
-        if (!whole && (i < p->row_begin || i >= p->row_end))
+        if (!e.whole && (i < p->row_begin || i >= p->row_end))
             continue;
         const bool row_shared = p->add || (p->below && i < n - WINOGRAD_OUT);
         spread(n, tmp[i], y);
 #pragma GCC unroll 8
         for (int j = 0; j < n; j++) {
             float *to = p->at + i * p->row_step + j * p->column_step;
-            if (!whole && (j < p->column_begin || j >= p->column_end))
+            if (!e.whole && (j < p->column_begin || j >= p->column_end))
                 continue;
             if (row_shared || (p->beside && j < n - WINOGRAD_OUT))
-                y[j] = vec_add(y[j], full ? vec_load(to) : vec_load_some(to, mask));
-            if (full)
+                y[j] = vec_add(y[j], e.full ? vec_load(to) : vec_load_some(to, e.mask));
+            if (e.full)
                 vec_store(to, y[j]);
             else
-                vec_store_some(to, mask, y[j]);
+                vec_store_some(to, e.mask, y[j]);
         }
     }
 }
@@ -338,19 +344,22 @@ INLINE void all_tiles(const enum kind kind, const int n, const struct winograd_b
         struct place p = place_of(b, &number, size);
         float *planes = b->planes + i * b->padded + c;
         p.at += c;
-#define TILE(whole)                                                                                \
+#define TILE                                                                                       \
     if (kind == INPUTS)                                                                            \
-        inputs_tile(n, &p, whole, mask, full, planes, b->plane_step);                              \
+        inputs_tile(n, &p, e, planes, b->plane_step);                                              \
     else if (kind == OUTPUTS)                                                                      \
-        outputs_tile(n, &p, whole, mask, full, planes, b->plane_step);                             \
+        outputs_tile(n, &p, e, planes, b->plane_step);                                             \
     else if (kind == RESULTS)                                                                      \
-        results_tile(n, &p, whole, mask, full, start, planes, b->plane_step);                      \
+        results_tile(n, &p, e, start, planes, b->plane_step);                                      \
     else                                                                                           \
-        gradients_tile(n, &p, whole, mask, full, planes, b->plane_step)
-        if (p.whole)
-            TILE(true);
-        else
-            TILE(false);
+        gradients_tile(n, &p, e, planes, b->plane_step)
+        if (p.whole) {
+            const struct extent e = {true, full, mask};
+            TILE;
+        } else {
+            const struct extent e = {false, full, mask};
+            TILE;
+        }
 #undef TILE
     }
 }

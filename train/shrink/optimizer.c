@@ -249,9 +249,10 @@ static float to_level(const struct optimizer *o)
     return (float)((double)o->opts.oscillation_damping * over(o) * over(o));
 }
 
-static void move_adam(const struct optimizer *o, struct parametrization *f, uint64_t begin,
-                      uint64_t end, float rate, float clip, float decay)
+static void move_adam(const struct pass *pass, struct parametrization *f, uint64_t begin,
+                      uint64_t end, float decay)
 {
+    const struct optimizer *o = pass->o;
     const float b1 = 0.9f, b2 = 0.999f; /* as Kingma and Ba (2015) have them */
     float c1 = (float)(1 / (1 - pow((double)b1, (double)o->step)));
     float c2 = (float)(1 / (1 - pow((double)b2, (double)o->step)));
@@ -260,37 +261,37 @@ static void move_adam(const struct optimizer *o, struct parametrization *f, uint
                                    .b2 = b2,
                                    .c1 = c1,
                                    .c2 = c2,
-                                   .clip = clip,
+                                   .clip = pass->clip,
                                    .mixed = apart ? 0.0f : decay,
                                    .own = apart ? decay : 0.0f,
-                                   .rate = rate};
+                                   .rate = pass->rate};
     o->rows->adam(&step, f->grad + begin, f->first + begin, f->second + begin, f->value + begin,
                   (size_t)(end - begin));
 }
 
-static void move_sgd(const struct optimizer *o, struct parametrization *f, uint64_t begin,
-                     uint64_t end, float rate, float clip, float decay)
+static void move_sgd(const struct pass *pass, struct parametrization *f, uint64_t begin,
+                     uint64_t end, float decay)
 {
-    float mu = o->opts.momentum;
-    bool ahead = o->opts.optimizer == PITH_NESTEROV;
+    float mu = pass->o->opts.momentum;
+    bool ahead = pass->o->opts.optimizer == PITH_NESTEROV;
     for (uint64_t k = begin; k < end; k++) {
-        float g = f->grad[k] * clip + decay * f->value[k];
+        float g = f->grad[k] * pass->clip + decay * f->value[k];
         if (f->first) {
             f->first[k] = mu * f->first[k] + g;
             g = ahead ? g + mu * f->first[k] : f->first[k];
         }
-        f->value[k] -= rate * g;
+        f->value[k] -= pass->rate * g;
     }
 }
 
 /* Numbers begin .. end. */
-static void move(const struct optimizer *o, struct parametrization *f, uint64_t begin, uint64_t end,
-                 float rate, float clip, float decay)
+static void move(const struct pass *pass, struct parametrization *f, uint64_t begin, uint64_t end,
+                 float decay)
 {
-    if (is_adam(&o->opts))
-        move_adam(o, f, begin, end, rate, clip, decay);
+    if (is_adam(&pass->o->opts))
+        move_adam(pass, f, begin, end, decay);
     else
-        move_sgd(o, f, begin, end, rate, clip, decay);
+        move_sgd(pass, f, begin, end, decay);
 }
 
 static void move_slice(void *arg, uint32_t slice)
@@ -303,8 +304,8 @@ static void move_slice(void *arg, uint32_t slice)
         uint64_t weights = f->fake ? f->p->count : f->n;
         uint64_t middle = weights < begin ? begin : weights < end ? weights : end;
         float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
-        move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
-        move(pass->o, f, middle, end, pass->rate, pass->clip, 0);
+        move(pass, f, begin, middle, decay);
+        move(pass, f, middle, end, 0);
         pith_latent_damp(f, pass->to_level, begin, end);
     }
 }

@@ -115,10 +115,13 @@ static void scores_again(const struct attention *s, size_t b, size_t head)
 {
     const struct heads *q = &s->part[Q], *k = &s->part[K];
     size_t n = k->rows;
-    pith_prim_gemm(s->n->prim, false, true, (int64_t)q->rows, (int64_t)n, (int64_t)q->dim, s->scale,
-                   (const float *)s->n->in[Q]->data + at(q, b, head), (int64_t)q->step,
-                   (const float *)s->n->in[K]->data + at(k, b, head / s->shared), (int64_t)k->step,
-                   false, s->p, (int64_t)n);
+    pith_prim_gemm(
+        s->n->prim, (struct prim_size){(int64_t)q->rows, (int64_t)n, (int64_t)q->dim}, s->scale,
+        (struct prim_matrix){(const float *)s->n->in[Q]->data + at(q, b, head), (int64_t)q->step,
+                             false},
+        (struct prim_matrix){(const float *)s->n->in[K]->data + at(k, b, head / s->shared),
+                             (int64_t)k->step, true},
+        (struct prim_result){s->p, (int64_t)n, false});
     for (size_t m = 0; m < q->rows; m++) {
         float *row = s->p + m * n;
         for (size_t i = 0; i < n && s->mask; i++) {
@@ -158,9 +161,11 @@ static void part_back(const struct attention *s, uint32_t i, bool transpose, con
     const struct heads *own = &s->part[i];
     int64_t n = (int64_t)s->part[K].rows;
     if (s->n->in[i]->grad)
-        pith_prim_gemm(s->n->prim, transpose, false, (int64_t)own->rows, (int64_t)own->dim,
-                       (int64_t)h->rows, alpha, scores, n, by, (int64_t)h->step, true,
-                       s->n->in[i]->grad + to, (int64_t)own->step);
+        pith_prim_gemm(s->n->prim,
+                       (struct prim_size){(int64_t)own->rows, (int64_t)own->dim, (int64_t)h->rows},
+                       alpha, (struct prim_matrix){scores, n, transpose},
+                       (struct prim_matrix){by, (int64_t)h->step, false},
+                       (struct prim_result){s->n->in[i]->grad + to, (int64_t)own->step, true});
 }
 
 static void head_back(const struct attention *s, size_t b, size_t head)
@@ -173,9 +178,11 @@ static void head_back(const struct attention *s, size_t b, size_t head)
     const float *vs = (const float *)s->n->in[V]->data + v_at;
     scores_again(s, b, head);
     part_back(s, V, true, s->p, 1.0f, dy, y, v_at);
-    pith_prim_gemm(s->n->prim, false, true, (int64_t)q->rows, (int64_t)k->rows, (int64_t)v->dim,
-                   1.0f, dy, (int64_t)y->step, vs, (int64_t)v->step, false, s->dp,
-                   (int64_t)k->rows);
+    pith_prim_gemm(s->n->prim,
+                   (struct prim_size){(int64_t)q->rows, (int64_t)k->rows, (int64_t)v->dim}, 1.0f,
+                   (struct prim_matrix){dy, (int64_t)y->step, false},
+                   (struct prim_matrix){vs, (int64_t)v->step, true},
+                   (struct prim_result){s->dp, (int64_t)k->rows, false});
     scores_back(s, b, head);
     part_back(s, Q, false, s->dp, s->scale, ks, k, at(q, b, head));
     part_back(s, K, true, s->dp, s->scale, qs, q, k_at);

@@ -69,8 +69,10 @@ static void forward(struct grad_node *n)
             (const float *)n->in[0]->data + matrix_at(&s, s.a_step, i) * (size_t)(s.m * s.k);
         const float *b =
             (const float *)n->in[1]->data + matrix_at(&s, s.b_step, i) * (size_t)(s.n * s.k);
-        pith_prim_gemm(n->prim, false, s.trans_b, s.m, s.n, s.k, 1.0f, a, s.k, b, ldb, false,
-                       (float *)n->out[0]->data + i * (size_t)(s.m * s.n), s.n);
+        pith_prim_gemm(
+            n->prim, (struct prim_size){s.m, s.n, s.k}, 1.0f, (struct prim_matrix){a, s.k, false},
+            (struct prim_matrix){b, ldb, s.trans_b},
+            (struct prim_result){(float *)n->out[0]->data + i * (size_t)(s.m * s.n), s.n, false});
     }
 }
 
@@ -87,14 +89,18 @@ static void backward(struct grad_node *n)
         float *da = n->in[0]->grad ? n->in[0]->grad + at_a : NULL;
         float *db = n->in[1]->grad ? n->in[1]->grad + at_b : NULL;
         if (da)
-            pith_prim_gemm(n->prim, false, !s.trans_b, s.m, s.k, s.n, 1.0f, dy, s.n, b, ldb, true,
-                           da, s.k);
+            pith_prim_gemm(n->prim, (struct prim_size){s.m, s.k, s.n}, 1.0f,
+                           (struct prim_matrix){dy, s.n, false},
+                           (struct prim_matrix){b, ldb, !s.trans_b},
+                           (struct prim_result){da, s.k, true});
         if (db && s.trans_b)
-            pith_prim_gemm(n->prim, true, false, s.n, s.k, s.m, 1.0f, dy, s.n, a, s.k, true, db,
-                           s.k);
+            pith_prim_gemm(n->prim, (struct prim_size){s.n, s.k, s.m}, 1.0f,
+                           (struct prim_matrix){dy, s.n, true}, (struct prim_matrix){a, s.k, false},
+                           (struct prim_result){db, s.k, true});
         else if (db)
-            pith_prim_gemm(n->prim, true, false, s.k, s.n, s.m, 1.0f, a, s.k, dy, s.n, true, db,
-                           s.n);
+            pith_prim_gemm(n->prim, (struct prim_size){s.k, s.n, s.m}, 1.0f,
+                           (struct prim_matrix){a, s.k, true}, (struct prim_matrix){dy, s.n, false},
+                           (struct prim_result){db, s.n, true});
     }
 }
 

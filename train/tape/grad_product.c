@@ -105,9 +105,10 @@ static void forward_gemm(struct grad_node *n)
     if (c && !starts)
         spread_c(g, c, y);
     if (!g->kernels) {
-        pith_prim_gemm(n->prim, g->ta, g->tb, g->m, g->n, g->k, g->alpha, n->in[0]->data,
-                       g->ta ? g->m : g->k, n->in[1]->data, g->tb ? g->k : g->n, c != NULL, y,
-                       g->n);
+        pith_prim_gemm(n->prim, (struct prim_size){g->m, g->n, g->k}, g->alpha,
+                       (struct prim_matrix){n->in[0]->data, g->ta ? g->m : g->k, g->ta},
+                       (struct prim_matrix){n->in[1]->data, g->tb ? g->k : g->n, g->tb},
+                       (struct prim_result){y, g->n, c != NULL});
         return;
     }
     multiply(
@@ -121,11 +122,13 @@ static void backward_a(const struct grad_node *n, const struct gemm *g, float *d
     const float *dy = n->out[0]->grad, *b = n->in[1]->data;
     int64_t ldb = g->tb ? g->k : g->n;
     if (!g->kernels && g->ta)
-        pith_prim_gemm(n->prim, g->tb, true, g->k, g->m, g->n, g->alpha, b, ldb, dy, g->n,
-                       !n->sets[0], da, g->m);
+        pith_prim_gemm(n->prim, (struct prim_size){g->k, g->m, g->n}, g->alpha,
+                       (struct prim_matrix){b, ldb, g->tb}, (struct prim_matrix){dy, g->n, true},
+                       (struct prim_result){da, g->m, !n->sets[0]});
     else if (!g->kernels)
-        pith_prim_gemm(n->prim, false, !g->tb, g->m, g->k, g->n, g->alpha, dy, g->n, b, ldb,
-                       !n->sets[0], da, g->k);
+        pith_prim_gemm(n->prim, (struct prim_size){g->m, g->k, g->n}, g->alpha,
+                       (struct prim_matrix){dy, g->n, false}, (struct prim_matrix){b, ldb, !g->tb},
+                       (struct prim_result){da, g->k, !n->sets[0]});
     else
         multiply(n, g, true, &(struct panel_product){.a = dy, .c = da, .add = !n->sets[0]});
 }
@@ -135,11 +138,13 @@ static void backward_b(const struct grad_node *n, const struct gemm *g, float *d
     const float *dy = n->out[0]->grad, *a = n->in[0]->data;
     int64_t lda = g->ta ? g->m : g->k;
     if (g->tb)
-        pith_prim_gemm(n->prim, true, g->ta, g->n, g->k, g->m, g->alpha, dy, g->n, a, lda,
-                       !n->sets[1], db, g->k);
+        pith_prim_gemm(n->prim, (struct prim_size){g->n, g->k, g->m}, g->alpha,
+                       (struct prim_matrix){dy, g->n, true}, (struct prim_matrix){a, lda, g->ta},
+                       (struct prim_result){db, g->k, !n->sets[1]});
     else
-        pith_prim_gemm(n->prim, !g->ta, false, g->k, g->n, g->m, g->alpha, a, lda, dy, g->n,
-                       !n->sets[1], db, g->n);
+        pith_prim_gemm(n->prim, (struct prim_size){g->k, g->n, g->m}, g->alpha,
+                       (struct prim_matrix){a, lda, !g->ta}, (struct prim_matrix){dy, g->n, false},
+                       (struct prim_result){db, g->n, !n->sets[1]});
 }
 
 static void backward_c(const struct grad_node *n, const struct gemm *g, const struct tape_tensor *c)

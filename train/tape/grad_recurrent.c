@@ -201,9 +201,12 @@ static void states_before(const struct recurrent *s)
 static void product(const struct recurrent *s, const float *h, size_t first, size_t count, float *c,
                     size_t ld)
 {
-    pith_prim_gemm(s->n->prim, false, true, (int64_t)(s->steps * s->batch), (int64_t)count,
-                   (int64_t)s->width, 1.0f, h, (int64_t)s->width, s->r + first * s->width,
-                   (int64_t)s->width, false, c, (int64_t)ld);
+    pith_prim_gemm(
+        s->n->prim,
+        (struct prim_size){(int64_t)(s->steps * s->batch), (int64_t)count, (int64_t)s->width}, 1.0f,
+        (struct prim_matrix){h, (int64_t)s->width, false},
+        (struct prim_matrix){s->r + first * s->width, (int64_t)s->width, true},
+        (struct prim_result){c, (int64_t)ld, false});
 }
 
 static void add_row(float *to, const float *part, size_t n)
@@ -353,9 +356,11 @@ static void gru_back(const struct recurrent *s, size_t row, size_t at)
 /* back (+)= now's columns from `first` on times R's rows from there on */
 static void product_back(const struct recurrent *s, size_t first, size_t count)
 {
-    pith_prim_gemm(s->n->prim, false, false, (int64_t)s->batch, (int64_t)s->width, (int64_t)count,
-                   1.0f, s->now + first, (int64_t)s->rows, s->r + first * s->width,
-                   (int64_t)s->width, false, s->back, (int64_t)s->width);
+    pith_prim_gemm(s->n->prim,
+                   (struct prim_size){(int64_t)s->batch, (int64_t)s->width, (int64_t)count}, 1.0f,
+                   (struct prim_matrix){s->now + first, (int64_t)s->rows, false},
+                   (struct prim_matrix){s->r + first * s->width, (int64_t)s->width, false},
+                   (struct prim_result){s->back, (int64_t)s->width, false});
 }
 
 static void gru_reset_back(const struct recurrent *s, size_t step)
@@ -417,10 +422,12 @@ static void step_back(const struct recurrent *s, size_t step)
 /* dR's rows from `first` on += du's columns times h */
 static void weights_back(const struct recurrent *s, size_t first, size_t count, const float *h)
 {
-    pith_prim_gemm(s->n->prim, true, false, (int64_t)count, (int64_t)s->width,
-                   (int64_t)(s->steps * s->batch), 1.0f, s->du + first, (int64_t)s->rows, h,
-                   (int64_t)s->width, true, s->n->in[IN_R]->grad + first * s->width,
-                   (int64_t)s->width);
+    pith_prim_gemm(
+        s->n->prim,
+        (struct prim_size){(int64_t)count, (int64_t)s->width, (int64_t)(s->steps * s->batch)}, 1.0f,
+        (struct prim_matrix){s->du + first, (int64_t)s->rows, true},
+        (struct prim_matrix){h, (int64_t)s->width, false},
+        (struct prim_result){s->n->in[IN_R]->grad + first * s->width, (int64_t)s->width, true});
 }
 
 static void inputs_back(const struct recurrent *s)
