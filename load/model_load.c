@@ -48,7 +48,9 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
     if (n == 0)
         return pith_error_fill(err, PITH_ERR_IO, "%s: empty input", name);
     if (pith_is_pith(bytes, n))
-        return pith_unpack(bytes, n, name, 0, pith_tensor_limit(opts, n), opts ? opts->alloc : NULL,
+        return pith_unpack(bytes, n, name,
+                           &(struct unpack_opts){.max_bytes = pith_tensor_limit(opts, n),
+                                                 .alloc = opts ? opts->alloc : NULL},
                            m, err);
     return read_onnx(bytes, n, false, name, dir, opts, m, err);
 }

@@ -31,11 +31,15 @@ static enum pith_status outline(struct pith_packed *made, const char *name, uint
                                 struct pith_error *err)
 {
     made->name = strdup(name);
-    enum pith_status st = made->name
-                              ? pith_unpack_outline(made->data, made->bytes, name, flags,
-                                                    pith_tensor_limit(opts, made->bytes),
-                                                    opts ? opts->alloc : NULL, &made->outline, err)
-                              : pith_error_no_memory(err);
+    enum pith_status st =
+        made->name
+            ? pith_unpack(made->data, made->bytes, name,
+                          &(struct unpack_opts){.flags = flags,
+                                                .max_bytes = pith_tensor_limit(opts, made->bytes),
+                                                .alloc = opts ? opts->alloc : NULL,
+                                                .outline = true},
+                          &made->outline, err)
+            : pith_error_no_memory(err);
     if (st)
         pith_packed_free(made);
     else

@@ -568,35 +568,22 @@ static enum pith_status build(struct unpacking *u, uint64_t max_bytes)
     return st ? st : read_stats(u, max_bytes);
 }
 
-static enum pith_status unpack(struct unpacking *u, const void *bytes, size_t n, uint32_t flags,
-                               uint64_t max_bytes, const struct pith_alloc *alloc,
-                               struct pith_model **m)
+enum pith_status pith_unpack(const void *bytes, size_t n, const char *name,
+                             const struct unpack_opts *opts, struct pith_model **m,
+                             struct pith_error *err)
 {
-    enum pith_status st = open_graph(u, bytes, n, flags);
-    if (!st && pith_model_new(alloc, &u->m))
-        st = no_memory(u);
+    const struct unpack_opts usual = {0};
+    opts = opts ? opts : &usual;
+    struct unpacking u = {.name = name, .err = err, .outline = opts->outline};
+    enum pith_status st = open_graph(&u, bytes, n, opts->flags);
+    if (!st && pith_model_new(opts->alloc, &u.m))
+        st = no_memory(&u);
     if (!st)
-        st = build(u, max_bytes);
-    pith_graph_close(&u->graph);
+        st = build(&u, opts->max_bytes);
+    pith_graph_close(&u.graph);
     if (st)
-        pith_model_free(u->m);
+        pith_model_free(u.m);
     else
-        *m = u->m;
+        *m = u.m;
     return st;
-}
-
-enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint32_t flags,
-                             uint64_t max_bytes, const struct pith_alloc *alloc,
-                             struct pith_model **m, struct pith_error *err)
-{
-    struct unpacking u = {.name = name, .err = err};
-    return unpack(&u, bytes, n, flags, max_bytes, alloc, m);
-}
-
-enum pith_status pith_unpack_outline(const void *bytes, size_t n, const char *name, uint32_t flags,
-                                     uint64_t max_bytes, const struct pith_alloc *alloc,
-                                     struct pith_model **m, struct pith_error *err)
-{
-    struct unpacking u = {.name = name, .err = err, .outline = true};
-    return unpack(&u, bytes, n, flags, max_bytes, alloc, m);
 }

@@ -71,8 +71,9 @@ enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
     enum cli_exit rc;
     memset(rows, 0, sizeof *rows);
     if (!outline)
-        (void)pith_unpack_outline(file, bytes, path, PITH_FLAG_NO_CHECKSUM, 0, NULL, &rows->made,
-                                  &err);
+        (void)pith_unpack(file, bytes, path,
+                          &(struct unpack_opts){.flags = PITH_FLAG_NO_CHECKSUM, .outline = true},
+                          &rows->made, &err);
     rows->model = outline ? outline : rows->made;
     if (!rows->model || pith_byte_account_new(file, bytes, &rows->account, &err))
         rc = cli_fail(&err);
@@ -128,17 +129,16 @@ void cli_layer_rows_free(struct layer_rows *rows)
     memset(rows, 0, sizeof *rows);
 }
 
-static void add_row(struct cli_table *t, const char *name, const char *shape, uint64_t kept,
-                    uint64_t count, double bits, const char *code, uint64_t bytes)
+static void add_row(struct cli_table *t, const struct layer_row *row)
 {
     char a[32], b[32];
-    cli_table_add(t, "%s", name);
-    cli_table_add(t, "%s", shape);
-    cli_table_add(t, "%.3f", count ? (double)kept / (double)count : 1.0);
-    cli_table_add(t, "%.3g", bits);
-    cli_table_add(t, "%s", code);
-    cli_table_add(t, "%s", pith_count_text(bytes, a));
-    cli_table_add(t, "%s", pith_count_text(count * sizeof(float), b));
+    cli_table_add(t, "%s", row->name);
+    cli_table_add(t, "%s", row->shape);
+    cli_table_add(t, "%.3f", row->count ? (double)row->kept / (double)row->count : 1.0);
+    cli_table_add(t, "%.3g", row->bits);
+    cli_table_add(t, "%s", row->code);
+    cli_table_add(t, "%s", pith_count_text(row->bytes, a));
+    cli_table_add(t, "%s", pith_count_text(row->count * sizeof(float), b));
 }
 
 void cli_print_layers(const struct layer_rows *r, FILE *out)
@@ -149,10 +149,14 @@ void cli_print_layers(const struct layer_rows *r, FILE *out)
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&t, "%s", heads[i]);
     for (uint32_t i = 0; i < r->n; i++)
-        add_row(&t, r->row[i].name, r->row[i].shape, r->row[i].kept, r->row[i].count,
-                r->row[i].bits, r->row[i].code, r->row[i].bytes);
-    add_row(&t, "total", "", r->kept, r->weights,
-            r->weights ? 8 * (double)r->bytes / (double)r->weights : 0, "", r->bytes);
+        add_row(&t, &r->row[i]);
+    add_row(&t,
+            &(struct layer_row){.name = "total",
+                                .kept = r->kept,
+                                .count = r->weights,
+                                .bits = r->weights ? 8 * (double)r->bytes / (double)r->weights : 0,
+                                .code = "",
+                                .bytes = r->bytes});
     cli_table_print(&t, out);
 }
 

@@ -63,8 +63,9 @@ enum pith_status pith_history_beside(const struct pith_model *m, const struct pi
     struct pith_model *packed;
     char end[2 * END_BYTES + 1];
     *text = (struct pith_buffer){0};
-    enum pith_status st = pith_unpack_outline(file->data, file->bytes, "the file",
-                                              PITH_FLAG_NO_CHECKSUM, 0, NULL, &packed, err);
+    enum pith_status st = pith_unpack(
+        file->data, file->bytes, "the file",
+        &(struct unpack_opts){.flags = PITH_FLAG_NO_CHECKSUM, .outline = true}, &packed, err);
     if (st)
         return st;
     bool all = packed->n_history >= m->n_history;

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* m: what file was packed from. The caller owns *text; its data is NULL where the file holds all
- * itself. PITH_ERR_MEMORY, and what pith_unpack_outline answers. */
+ * itself. PITH_ERR_MEMORY, and what pith_unpack answers. */
 enum pith_status pith_history_beside(const struct pith_model *m, const struct pith_buffer *file,
                                      struct pith_buffer *text, struct pith_error *err);
 

@@ -69,10 +69,14 @@ static void packed_again(const uint8_t *data, size_t n, bool compact)
     struct pith_buffer file, again;
     struct pith_pack_opts opts = {
         .size_bytes = sizeof opts, .compact = compact, .keep_history = true, .full = !compact};
-    if (pith_unpack(data, n, "fuzz", PITH_FLAG_NO_CHECKSUM, MAX_MODEL_BYTES, NULL, &m, NULL))
+    if (pith_unpack(
+            data, n, "fuzz",
+            &(struct unpack_opts){.flags = PITH_FLAG_NO_CHECKSUM, .max_bytes = MAX_MODEL_BYTES}, &m,
+            NULL))
         return;
     if (pith_model_pack(m, &opts, &file, NULL) == PITH_OK) {
-        require(pith_unpack(file.data, file.bytes, "fuzz", 0, MAX_MODEL_BYTES, NULL, &second,
+        require(pith_unpack(file.data, file.bytes, "fuzz",
+                            &(struct unpack_opts){.max_bytes = MAX_MODEL_BYTES}, &second,
                             NULL) == PITH_OK);
         require(pith_model_pack(second, &opts, &again, NULL) == PITH_OK);
         require(again.bytes == file.bytes && memcmp(again.data, file.data, file.bytes) == 0);

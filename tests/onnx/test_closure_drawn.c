@@ -63,7 +63,7 @@ static void try_network(struct pith_model *drawn, struct tally *t)
     struct pith_error err = {0};
     t->drawn++;
     enum pith_status status = pith_model_pack(drawn, NULL, &file, NULL);
-    if (!status && pith_unpack(file.data, file.bytes, "drawn", 0, 0, NULL, &m, NULL) == PITH_OK) {
+    if (!status && pith_unpack(file.data, file.bytes, "drawn", NULL, &m, NULL) == PITH_OK) {
         enum closure c = closure_of(m, m->n_nodes == 1, &err);
         t->let_through++;
         t->closed += c < CLOSURE_NOT_OURS || c == CLOSURE_NOT_RUN;

@@ -39,7 +39,7 @@ static void refused(const uint8_t *p, size_t n, const char *how, size_t at)
     struct pith_need need;
     enum pith_status st = pith_blob_check(p, n, 0, NULL);
     if (!st || !pith_plan_size(p, n, NULL, &need) ||
-        !pith_unpack(p, n, "damaged", 0, MAX_BYTES, NULL, &m, NULL))
+        !pith_unpack(p, n, "damaged", &(struct unpack_opts){.max_bytes = MAX_BYTES}, &m, NULL))
         fail_msg("%s at %zu is accepted", how, at);
     if (st != PITH_ERR_CORRUPT && st != PITH_ERR_VERSION)
         fail_msg("%s at %zu: status %d", how, at, st);
@@ -54,7 +54,9 @@ static void survived(const uint8_t *p, size_t n)
     pith_opts_init(&opts, sizeof opts);
     opts.flags = PITH_FLAG_NO_CHECKSUM;
     opts.max_bytes = MAX_BYTES;
-    if (!pith_unpack(p, n, "damaged", PITH_FLAG_NO_CHECKSUM, MAX_BYTES, NULL, &m, NULL))
+    if (!pith_unpack(p, n, "damaged",
+                     &(struct unpack_opts){.flags = PITH_FLAG_NO_CHECKSUM, .max_bytes = MAX_BYTES},
+                     &m, NULL))
         pith_model_free(m);
     if (pith_open_memory(p, n, &opts, &s, NULL))
         return;

@@ -32,7 +32,7 @@ static struct pith_model *unpack(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    enum pith_status st = pith_unpack(file->data, file->bytes, "sample", 0, 0, NULL, &m, &err);
+    enum pith_status st = pith_unpack(file->data, file->bytes, "sample", NULL, &m, &err);
     if (st)
         print_error("unpack: %s\n", err.text);
     assert_int_equal(st, PITH_OK);
@@ -740,7 +740,8 @@ static void bombs_are_refused(void **state)
     struct pith_model *m = sample_lenet5(3), *back = NULL;
     struct pith_error err;
     struct pith_buffer file = pack(m, false, false);
-    assert_int_equal(pith_unpack(file.data, file.bytes, "x", 0, 100000, NULL, &back, &err),
+    assert_int_equal(pith_unpack(file.data, file.bytes, "x",
+                                 &(struct unpack_opts){.max_bytes = 100000}, &back, &err),
                      PITH_ERR_LIMIT);
     file.data[file.bytes / 2] ^= 1;
     assert_int_equal(pith_model_read(file.data, file.bytes, "x.pith", NULL, NULL, &back, &err),

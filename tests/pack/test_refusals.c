@@ -133,7 +133,8 @@ static bool refusal(const struct good *g, const char *name, size_t at, char line
     memcpy(bytes, g->data, g->bytes);
     bytes[at] = change(bytes[at], at);
     mend(g, bytes);
-    enum pith_status st = pith_unpack(bytes, g->bytes, "bad", 0, MAX_BYTES, NULL, &m, &err);
+    enum pith_status st = pith_unpack(bytes, g->bytes, "bad",
+                                      &(struct unpack_opts){.max_bytes = MAX_BYTES}, &m, &err);
     if (st &&
         pith_blob_check(bytes, g->bytes, 0, &gate)) { /* a message has the validation's offset */
         assert_int_equal(gate.status, st);

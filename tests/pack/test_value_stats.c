@@ -187,7 +187,7 @@ static void limits_and_failures(void **state)
         n_stats += m->values[v].stats != NULL;
     assert_true(n_stats > 0);
     assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
-    assert_int_equal(pith_unpack(file.data, file.bytes, "f", 0, 0, NULL, &back, NULL), PITH_OK);
+    assert_int_equal(pith_unpack(file.data, file.bytes, "f", NULL, &back, NULL), PITH_OK);
     pith_model_free(back);
     struct byte_out none = {0};
     assert_int_equal(read_entry(&none), PITH_OK);

@@ -224,7 +224,7 @@ static void levels_of_a_trellis(void **state)
         assert_levels(one->values[w].constant, 18, states);
         struct pith_buffer file, again;
         check(pith_model_pack(one, &pack, &file, &err));
-        check(pith_unpack(file.data, file.bytes, "net.pith", 0, 0, NULL, &read, &err));
+        check(pith_unpack(file.data, file.bytes, "net.pith", NULL, &read, &err));
         const struct pith_const *c = read->values[read->nodes[0].in[1]].constant;
         assert_int_equal(c->trellis, states);
         assert_int_equal(read->values[read->nodes[2].in[1]].constant->trellis, 0);
