@@ -46,18 +46,6 @@ static bool step_opts(const struct pith_stage *s, uint32_t step, struct pith_pru
     return o->pattern.a < o->pattern.b;
 }
 
-static enum pith_status run_step(struct pith_model *m, const struct pith_stage *s, uint32_t step,
-                                 const struct pith_stage_context *context, uint64_t seed,
-                                 struct pith_stage_report *report, struct pith_error *err)
-{
-    struct pith_prune_amount layers[PITH_STAGE_LAYERS];
-    struct pith_prune_opts opts;
-    enum pith_status st = PITH_OK;
-    if (step_opts(s, step, &opts, layers))
-        st = pith_prune(m, &opts, report->prune, &report->n_layers, err);
-    return st ? st : pith_stage_train(m, s, context, seed, &report->train, err);
-}
-
 enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct pith_stage *s,
                                             const struct pith_stage_context *context, uint64_t seed,
                                             struct pith_stage_report *report,
@@ -74,8 +62,14 @@ enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct p
         st = pith_model_copy(m, &start, err);
         mine.start = start; /* of the number of stages, the caller keeps the count */
     }
-    for (uint32_t step = 1; step <= steps_of(s) && !st; step++)
-        st = run_step(m, s, step, &mine, seed + step - 1, report, err);
+    for (uint32_t step = 1; step <= steps_of(s) && !st; step++) {
+        struct pith_prune_amount layers[PITH_STAGE_LAYERS];
+        struct pith_prune_opts opts;
+        if (step_opts(s, step, &opts, layers))
+            st = pith_prune(m, &opts, report->prune, &report->n_layers, err);
+        if (!st)
+            st = pith_stage_train(m, s, &mine, seed + step - 1, &report->train, err);
+    }
     pith_model_free(start);
     return st;
 }

@@ -57,44 +57,39 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
     return st;
 }
 
-static enum pith_status train_with(struct pith_model *m, const struct pith_stage *s,
-                                   const struct pith_stage_context *context, uint64_t seed,
-                                   const struct pith_model *teacher,
-                                   struct pith_train_result *result, struct pith_error *err)
+static struct pith_train_opts opts_of(const struct pith_stage *s,
+                                      const struct pith_stage_context *context, uint64_t seed)
 {
     struct pith_train_opts o = s->train;
-    enum pith_status st = PITH_OK;
     o.size_bytes = sizeof o;
     o.seed = seed;
     o.threads = context->threads;
-    o.teacher = teacher;
+    o.teacher = NULL;
     o.keep_best = o.keep_best && context->val;
     o.progress = context->progress;
     o.stop = context->stop;
     o.user = context->user;
     o.enough = 0;
-    if (s->until_drop >= 0)
-        st = measure_enough(teacher          ? teacher
-                            : context->start ? context->start
-                                             : m,
-                            s, context, &o.enough, err);
-    if (st)
-        return st;
-    return s->integers ? pith_train_integers(m, s, context, &o, result, err)
-                       : pith_train(m, context->train, context->val, &o, result, err);
+    return o;
 }
 
 enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_context *context, uint64_t seed,
                                   struct pith_train_result *result, struct pith_error *err)
 {
-    const struct pith_model *teacher = NULL;
+    struct pith_train_opts o = opts_of(s, context, seed);
     struct pith_model *owned = NULL;
     if (!context->train)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "training needs data");
-    enum pith_status st = find_teacher(m, s, context, &teacher, &owned, err);
+    enum pith_status st = find_teacher(m, s, context, &o.teacher, &owned, err);
+    if (!st && s->until_drop >= 0)
+        st = measure_enough(o.teacher        ? o.teacher
+                            : context->start ? context->start
+                                             : m,
+                            s, context, &o.enough, err);
     if (!st)
-        st = train_with(m, s, context, seed, teacher, result, err);
+        st = s->integers ? pith_train_integers(m, s, context, &o, result, err)
+                         : pith_train(m, context->train, context->val, &o, result, err);
     pith_model_free(owned);
     if (!st && result->stopped)
         return pith_error_fill(err, PITH_ERR_STOPPED, "training was stopped");

@@ -268,10 +268,12 @@ enum pith_status pith_picture_decode(const struct data_source *s, const void *by
                                      struct pith_error *err);
 /* max_bytes: as in pith_input_bound. size_only: the header alone is read, and the
  * pixels of *image are not set. */
-enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                 bool size_only, struct pith_image *image, struct pith_error *err);
-enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                  bool size_only, struct pith_image *image, struct pith_error *err);
+enum pith_status pith_png_decode(const struct data_source *s, const void *bytes, size_t n,
+                                 const char *name, struct pith_image *image,
+                                 struct pith_error *err);
+enum pith_status pith_jpeg_decode(const struct data_source *s, const void *bytes, size_t n,
+                                  const char *name, struct pith_image *image,
+                                  struct pith_error *err);
 /* Bilinear, antialiased when shrinking; width, height >= 1. *out is owned by the caller. */
 enum pith_status pith_image_resize(const struct pith_image *in, uint32_t width, uint32_t height,
                                    const char *name, struct pith_image *out,

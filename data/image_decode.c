@@ -50,8 +50,8 @@ enum pith_status pith_picture_decode(const struct data_source *s, const void *by
 {
     enum pith_status st;
     if (pith_is_png(bytes, n) || pith_is_jpeg(bytes, n)) {
-        st = (pith_is_png(bytes, n) ? pith_png_decode : pith_jpeg_decode)(
-            bytes, n, name, s->max_bytes, s->sizes_only, image, err);
+        st = (pith_is_png(bytes, n) ? pith_png_decode : pith_jpeg_decode)(s, bytes, n, name, image,
+                                                                          err);
         if (!st && s->sizes_only) {
             free(image->pixels); /* nothing came into them */
             image->pixels = NULL;

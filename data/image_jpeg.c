@@ -113,12 +113,14 @@ static void decode(struct jpeg_decompress_struct *codec, struct jpeg_job *j, con
     (void)jpeg_finish_decompress(codec);
 }
 
-enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                  bool size_only, struct pith_image *image, struct pith_error *err)
+enum pith_status pith_jpeg_decode(const struct data_source *s, const void *bytes, size_t n,
+                                  const char *name, struct pith_image *image,
+                                  struct pith_error *err)
 {
     struct jpeg_decompress_struct codec;
-    struct jpeg_job j = {.name = name, .max_bytes = max_bytes, .size_only = size_only, .err = err};
-    uint64_t bound = pith_input_bound(max_bytes, n);
+    struct jpeg_job j = {
+        .name = name, .max_bytes = s->max_bytes, .size_only = s->sizes_only, .err = err};
+    uint64_t bound = pith_input_bound(s->max_bytes, n);
     memset(&codec, 0, sizeof codec);
     codec.err = jpeg_std_error(&j.errors);
     j.errors.error_exit = on_error;

@@ -117,11 +117,11 @@ static void decode(png_structp png, png_infop info, struct png_job *j, const voi
         png_error(png, "ends early");
 }
 
-enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
-                                 bool size_only, struct pith_image *image, struct pith_error *err)
+enum pith_status pith_png_decode(const struct data_source *s, const void *bytes, size_t n,
+                                 const char *name, struct pith_image *image, struct pith_error *err)
 {
     struct png_job j = {
-        .n = n, .name = name, .max_bytes = max_bytes, .size_only = size_only, .err = err};
+        .n = n, .name = name, .max_bytes = s->max_bytes, .size_only = s->sizes_only, .err = err};
     png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning, &j,
                                                allocate, release);
     png_infop info = png ? png_create_info_struct(png) : NULL;

@@ -239,12 +239,12 @@ static const struct pith_goal_encoder *encoder_of(const struct job *j,
     return NULL;
 }
 
-/* One more, finer by what the last one missed, and each time by more. *i: where it is; untouched:
+/* One more, finer by what the best one missed, and each time by more. *i: where it is; untouched:
  * there is none. */
-static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
-                                   const struct pith_goal_point *last, double excess,
+static enum pith_status make_finer(struct job *j, struct pith_goal_found *f, double excess,
                                    uint32_t tries, uint32_t *i, struct pith_error *err)
 {
+    const struct pith_goal_point *last = &f->point[f->best];
     const struct pith_goal_encoder *e = encoder_of(j, last);
     double quality = last->quality * exp(-(fmin(excess, 2) + FINER * tries) / 2);
     if (!e || quality < e->finest || f->n == PITH_GOAL_POINTS)
@@ -280,7 +280,7 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
     for (uint32_t tries = 0; !st && may_turn_down && excess > 0;) {
         uint32_t next = next_larger(f, f->point[f->best].bytes, false);
         if (next == f->n && tries++ < TRIES)
-            st = make_finer(j, f, &f->point[f->best], excess, tries, &next, err);
+            st = make_finer(j, f, excess, tries, &next, err);
         if (next == f->n)
             next = next_larger(f, f->point[f->best].bytes, true);
         r->gated = true;
