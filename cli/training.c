@@ -9,16 +9,11 @@
 #include <sys/stat.h>
 
 static enum cli_exit open_data(const struct cli_training_options *o, const struct pith_model *m,
-                               const char *path, const char *labels, const char *within,
-                               const char *range, struct pith_data **data)
+                               struct pith_data_opts d, struct pith_data **data)
 {
     struct pith_error err = {0};
-    struct pith_data_opts d = {.size_bytes = sizeof d,
-                               .path = path,
-                               .labels = labels,
-                               .within = within,
-                               .range = range,
-                               .preprocess = o->preprocess};
+    d.size_bytes = sizeof d;
+    d.preprocess = o->preprocess;
     cli_data_shape(m, 0, &d);
     if (pith_data_open(&d, data, &err))
         return cli_fail(&err);
@@ -66,11 +61,14 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
         cli_error("--hold reads -d and --labels twice, which a pipe does not allow: give files");
         return EXIT_USAGE;
     }
-    rc = open_data(o, m, o->data, o->labels, o->range, o->hold ? others : NULL, train);
+    struct pith_data_opts d = {.path = o->data, .labels = o->labels, .within = o->range};
+    d.range = o->hold ? others : NULL;
+    rc = open_data(o, m, d, train);
+    d.range = o->hold;
     if (!rc && o->hold)
-        rc = open_data(o, m, o->data, o->labels, o->range, o->hold, val);
+        rc = open_data(o, m, d, val);
     if (!rc && o->val)
-        rc = open_data(o, m, o->val, NULL, NULL, NULL, val);
+        rc = open_data(o, m, (struct pith_data_opts){.path = o->val}, val);
     if (rc || !c || m->n_inputs != 1)
         return rc;
     const struct pith_feed_input input = {.data = *train};

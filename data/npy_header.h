@@ -15,7 +15,8 @@ struct npy_header {
     uint32_t rank;
     uint32_t dim[PITH_MAX_RANK]; /* may contain 0 */
     uint64_t count;
-    size_t data_offset; /* the data is exactly count * item_bytes from here to the end */
+    size_t data_offset;  /* the data is exactly count * item_bytes from here to the end */
+    uint64_t file_bytes; /* by shape and type */
 };
 
 /* The header is a Python dictionary; it is read by a fixed grammar, never evaluated. Checks that

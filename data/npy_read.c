@@ -202,8 +202,8 @@ static bool find_dictionary(const uint8_t *b, size_t n, struct text_reader *t, s
     return true;
 }
 
-/* count, and the length of the file; false: more than 2^64. */
-static bool count_bytes(struct npy_header *h, uint64_t *bytes)
+/* count and file_bytes; false: more than 2^64. */
+static bool count_bytes(struct npy_header *h)
 {
     uint64_t count = 1;
     bool ok = true, empty = false;
@@ -212,12 +212,12 @@ static bool count_bytes(struct npy_header *h, uint64_t *bytes)
         ok = ok && mul_ok(count, h->dim[i] ? h->dim[i] : 1, &count);
     }
     h->count = empty ? 0 : count;
-    return ok && mul_ok(h->count, h->item_bytes, bytes) && add_ok(*bytes, h->data_offset, bytes);
+    return ok && mul_ok(h->count, h->item_bytes, &h->file_bytes) &&
+           add_ok(h->file_bytes, h->data_offset, &h->file_bytes);
 }
 
-/* *file_bytes: the size by shape and type. */
 static enum pith_status parse(const void *bytes, size_t n, const char *name, bool may_be_text,
-                              struct npy_header *h, uint64_t *file_bytes, struct pith_error *err)
+                              struct npy_header *h, struct pith_error *err)
 {
     struct npy_header head = {0};
     struct npy_fields f = {0};
@@ -240,7 +240,7 @@ static enum pith_status parse(const void *bytes, size_t n, const char *name, boo
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "%s: npy in Fortran order; save it with numpy.ascontiguousarray",
                                name);
-    if (!count_bytes(&head, file_bytes))
+    if (!count_bytes(&head))
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: shape and type need more than 2^64 bytes", name);
     *h = head;
@@ -251,14 +251,13 @@ static enum pith_status parse_whole(const void *bytes, size_t n, const char *nam
                                     struct npy_header *h, struct pith_error *err)
 {
     struct npy_header head;
-    uint64_t wanted;
-    enum pith_status st = parse(bytes, n, name, may_be_text, &head, &wanted, err);
+    enum pith_status st = parse(bytes, n, name, may_be_text, &head, err);
     if (st != PITH_OK)
         return st;
-    if (wanted != n)
+    if (head.file_bytes != n)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: shape and type need %llu bytes of data, the file has %llu",
-                               name, (unsigned long long)(wanted - head.data_offset),
+                               name, (unsigned long long)(head.file_bytes - head.data_offset),
                                (unsigned long long)(n - head.data_offset));
     *h = head;
     return PITH_OK;
@@ -279,15 +278,17 @@ enum pith_status pith_npy_parse_text(const void *bytes, size_t n, const char *na
 enum pith_status pith_npy_head(const void *head, size_t n, const char *name, struct npy_header *h,
                                struct pith_error *err)
 {
-    uint64_t bytes;
-    return parse(head, n, name, false, h, &bytes, err);
+    return parse(head, n, name, false, h, err);
 }
 
 enum pith_status pith_npy_bytes(const void *head, size_t n, const char *name, uint64_t *bytes,
                                 struct pith_error *err)
 {
     struct npy_header h;
-    return parse(head, n, name, true, &h, bytes, err);
+    enum pith_status st = parse(head, n, name, true, &h, err);
+    if (!st)
+        *bytes = h.file_bytes;
+    return st;
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */

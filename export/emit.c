@@ -102,12 +102,16 @@ struct pixel_kernels {
     bool sparse;
 };
 
-static void pixel_kernels(struct writer *w, uint32_t i, uint32_t size, uint32_t segments,
-                          uint32_t step, uint32_t pixels, bool f32, struct pixel_kernels *k)
+/* step: from one pixel to the next. */
+static void pixel_kernels(struct writer *w, uint32_t i, uint32_t step, uint32_t pixels,
+                          struct pixel_kernels *k)
 {
+    const struct filter_rows rows = pith_export_rows(&w->net->step[i]);
+    const uint32_t segments = rows.segments;
+    const bool f32 = w->net->step[i].kind == STEP_PRODUCT_F32;
     const enum weight_form form = pith_c_weights(w, i, &k->pairs);
     const bool sparse = form == WEIGHT_SPARSE;
-    const uint32_t row = padded4(size);
+    const uint32_t row = padded4(rows.size);
     const bool single =
         !sparse && w->net->cpu->core == CORE_THUMB1; /* sums of two do not fit registers */
     *k = (struct pixel_kernels){"0", "0", sparse ? pith_export_sparse_pixels(pixels) : 2, k->pairs,
@@ -195,7 +199,6 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
     struct pixel_kernels k;
     const unsigned long long scratch = s->scratch_at;
     const bool f32 = s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32;
-    const struct filter_rows rows = pith_export_rows(s);
     const bool is_conv = s->kind == STEP_CONV;
     if (s->kind != STEP_PRODUCT && s->kind != STEP_PRODUCT_F32 && s->kind != STEP_POINTWISE)
         say_window(o, g, s->zero_x);
@@ -216,11 +219,11 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
         pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
         return say_layer(w, i, "0");
     }
-    pixel_kernels(w, i, rows.size, rows.segments, is_conv ? g->stride_w * g->c : g->c,
+    pixel_kernels(w, i, is_conv ? g->stride_w * g->c : g->c,
                   is_conv                     ? g->ow
                   : s->kind == STEP_POINTWISE ? g->oh * g->ow
                                               : 1,
-                  f32, &k);
+                  &k);
     char layer[16];
     snprintf(layer, sizeof layer, "&l%u", i);
     if (s->ring)

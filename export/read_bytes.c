@@ -133,9 +133,9 @@ bool pith_export_pool_window(const struct pith_model *m, const struct pith_node 
     }
     kernel[0] = (uint32_t)attr_item(n->attr, ATTR_POOL_KERNEL, 0, 1);
     kernel[1] = (uint32_t)attr_item(n->attr, ATTR_POOL_KERNEL, 1, 1);
-    return pith_export_window_of(m, n, ATTR_POOL_STRIDES, ATTR_POOL_DILATIONS, ATTR_POOL_PADS,
-                                 kernel, g) &&
-           pith_export_is_small(g) && g->dil_h == 1 && g->dil_w == 1 && g->kw <= 160;
+    const struct window_slots slots = {ATTR_POOL_STRIDES, ATTR_POOL_DILATIONS, ATTR_POOL_PADS};
+    return pith_export_window_of(m, n, slots, kernel, g) && pith_export_is_small(g) &&
+           g->dil_h == 1 && g->dil_w == 1 && g->kw <= 160;
 }
 
 /* Pools of bytes. */

@@ -9,8 +9,8 @@
 /* ---- products of integers ---------------------------------------------------------------------
  */
 
-bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n, uint32_t strides,
-                           uint32_t dilations, uint32_t pads, const uint32_t kernel[2],
+bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n,
+                           struct window_slots slots, const uint32_t kernel[2],
                            struct window_shape *g)
 {
     const struct pith_value *x = &m->values[n->in[0]], *y = &m->values[n->out[0]];
@@ -28,16 +28,16 @@ bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n
                                .stride_h = 1,
                                .dil_h = 1,
                                .groups = 1};
-    g->stride_w = (uint32_t)attr_item(n->attr, strides, rows, 1);
-    g->dil_w = (uint32_t)attr_item(n->attr, dilations, rows, 1);
-    g->pad_left = (uint32_t)attr_item(n->attr, pads, rows, 0);
+    g->stride_w = (uint32_t)attr_item(n->attr, slots.strides, rows, 1);
+    g->dil_w = (uint32_t)attr_item(n->attr, slots.dilations, rows, 1);
+    g->pad_left = (uint32_t)attr_item(n->attr, slots.pads, rows, 0);
     if (rows) {
-        g->stride_h = (uint32_t)attr_item(n->attr, strides, 0, 1);
-        g->dil_h = (uint32_t)attr_item(n->attr, dilations, 0, 1);
-        g->pad_top = (uint32_t)attr_item(n->attr, pads, 0, 0);
+        g->stride_h = (uint32_t)attr_item(n->attr, slots.strides, 0, 1);
+        g->dil_h = (uint32_t)attr_item(n->attr, slots.dilations, 0, 1);
+        g->pad_top = (uint32_t)attr_item(n->attr, slots.pads, 0, 0);
     }
     for (uint32_t i = 0; i <= rows; i++)
-        g->pads_end |= attr_item(n->attr, pads, rows + 1u + i, 0) != 0;
+        g->pads_end |= attr_item(n->attr, slots.pads, rows + 1u + i, 0) != 0;
     /* What the last windows reach beyond the image, which is not what the file pads there. */
     const int64_t across = (int64_t)(g->ow - 1) * g->stride_w + (int64_t)(g->kw - 1) * g->dil_w + 1;
     const int64_t right = across - g->pad_left - g->w;
@@ -50,8 +50,8 @@ bool pith_export_conv_window(const struct pith_model *m, const struct pith_node 
 {
     const struct pith_value *w = &m->values[n->in[1]];
     const uint32_t kernel[2] = {w->dim[2], w->dim[w->rank - 1]};
-    if (!pith_export_window_of(m, n, ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS, kernel,
-                               g))
+    const struct window_slots slots = {ATTR_CONV_STRIDES, ATTR_CONV_DILATIONS, ATTR_CONV_PADS};
+    if (!pith_export_window_of(m, n, slots, kernel, g))
         return false;
     g->groups = (uint32_t)n->attr[ATTR_CONV_GROUP];
     return true;

@@ -129,8 +129,11 @@ enum pith_status pith_export_product(struct reading *r, const struct value *sums
  * element; of which store. */
 bool pith_export_one_byte(const struct reading *r, const struct pith_node *n, uint32_t *store);
 /* Of the axes behind channels: one or two. false: another number. */
-bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n, uint32_t strides,
-                           uint32_t dilations, uint32_t pads, const uint32_t kernel[2],
+struct window_slots {
+    uint32_t strides, dilations, pads;
+};
+bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n,
+                           struct window_slots slots, const uint32_t kernel[2],
                            struct window_shape *g);
 /* 16-bit fields of struct window in the written code. */
 bool pith_export_is_small(const struct window_shape *g);

@@ -324,19 +324,25 @@ static void count_element(void *arg, const struct class_walk *w, uint32_t lane,
 
 typedef uint64_t cost_fn(const struct class_model *m, const struct samples *s);
 
-/* Changes the n weights w of m, within least .. most, one by one while the cost falls. Returns it.
- */
-static uint64_t descend(struct class_model *m, const struct samples *s, cost_fn *cost_of,
-                        int32_t *w, uint32_t n, int32_t least, int32_t most)
+/* Weights of a model and their range. */
+struct weights {
+    int32_t *at;
+    uint32_t n;
+    int32_t least, most;
+};
+
+/* Changes the weights of m one by one while the cost falls. Returns it. */
+static uint64_t descend(const struct class_model *m, const struct samples *s, cost_fn *cost_of,
+                        struct weights w)
 {
     static const int32_t steps[] = {-8, 8, -3, 3, -1, 1};
     const uint32_t n_steps = sizeof steps / sizeof *steps;
     uint64_t best = cost_of(m, s);
     for (uint32_t round = 0, better = 1; round < ROUNDS && better; round++) {
         better = 0;
-        for (uint32_t i = 0; i < n * n_steps; i++) {
-            int32_t *at = &w[i / n_steps], old = *at, next = old + steps[i % n_steps];
-            if (next < least || next > most)
+        for (uint32_t i = 0; i < w.n * n_steps; i++) {
+            int32_t *at = &w.at[i / n_steps], old = *at, next = old + steps[i % n_steps];
+            if (next < w.least || next > w.most)
                 continue;
             *at = next;
             uint64_t cost = cost_of(m, s);
@@ -358,7 +364,8 @@ static void fit_signs(struct class_model *m, const struct samples *s)
     for (uint32_t i = 0; i < s->n; i++)
         raw += s->at[i].symbol > 0 ? PITH_RANS_LOG_ONE : 0;
     memcpy(m->lean_weight, first, sizeof first);
-    uint64_t best = descend(m, s, sign_cost, m->lean_weight, CLASS_LEAN_WEIGHTS, -127, 127);
+    uint64_t best =
+        descend(m, s, sign_cost, (struct weights){m->lean_weight, CLASS_LEAN_WEIGHTS, -127, 127});
     if (best + (uint64_t)SIGN_BYTES * 8 * PITH_RANS_LOG_ONE / s->every >= raw)
         memset(m->lean_weight, 0, sizeof m->lean_weight);
 }
@@ -418,7 +425,7 @@ static void fit_weights(struct class_model *m, const struct samples *s)
 {
     static const int32_t first[CLASS_WEIGHTS] = {6, 6, 6, 4, 3, 2, 2, 0};
     memcpy(m->weight, first, sizeof first);
-    descend(m, s, class_cost, m->weight, CLASS_WEIGHTS, 0, CLASS_MOST_WEIGHT);
+    descend(m, s, class_cost, (struct weights){m->weight, CLASS_WEIGHTS, 0, CLASS_MOST_WEIGHT});
 }
 
 /* The table of the scores from..to - 1, and the bits of it and of all they hold. */

@@ -116,9 +116,14 @@ static bool visit_inputs(struct pith_plan *plan, enum inputs what, uint8_t *kept
     return same;
 }
 
-/* ns: [MAX_RUNS]; *n of them are set. */
-static enum pith_status repeat(struct pith_engine *e, double seconds, uint8_t *kept, uint64_t *ns,
-                               uint32_t *n, uint64_t *faults, struct pith_error *err)
+struct runs {
+    uint64_t *ns; /* [MAX_RUNS], of which n are set */
+    uint32_t n;
+    uint64_t faults;
+};
+
+static enum pith_status repeat(struct pith_engine *e, double seconds, uint8_t *kept,
+                               struct runs *runs, struct pith_error *err)
 {
     struct pith_plan *plan = pith_engine_plan(e);
     enum pith_status st = PITH_OK;
@@ -126,20 +131,22 @@ static enum pith_status repeat(struct pith_engine *e, double seconds, uint8_t *k
     bool reused = false;
     visit_inputs(plan, KEEP, kept, &bytes);
     for (int i = 0; i < WARM_UPS && !st; i++) {
-        st = timed_run(e, ns, err);
+        st = timed_run(e, runs->ns, err);
         reused = reused || !visit_inputs(plan, COMPARE, kept, &bytes);
         visit_inputs(plan, PUT_BACK, kept, &bytes);
     }
-    *faults = page_faults();
+    runs->faults = page_faults();
     const uint64_t end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
-    for (*n = 0; !st && *n < MAX_RUNS && (*n < MIN_RUNS || pith_clock_ns(NULL) < end); ++*n) {
+    for (runs->n = 0;
+         !st && runs->n < MAX_RUNS && (runs->n < MIN_RUNS || pith_clock_ns(NULL) < end);
+         ++runs->n) {
         if (reused)
             visit_inputs(plan, PUT_BACK, kept, &bytes);
-        st = timed_run(e, &ns[*n], err);
+        st = timed_run(e, &runs->ns[runs->n], err);
         if (e->layer_ns)
             keep_fastest(e);
     }
-    *faults = page_faults() - *faults;
+    runs->faults = page_faults() - runs->faults;
     return st;
 }
 
@@ -148,8 +155,8 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
 {
     if (!e || !timing)
         return PITH_ERR_ARGUMENT;
-    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), faults;
-    uint32_t n;
+    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns);
+    struct runs runs = {.ns = ns};
     size_t bytes;
     visit_inputs(pith_engine_plan(e), KEEP, NULL, &bytes);
     uint8_t *kept = malloc(bytes ? bytes : 1);
@@ -160,14 +167,15 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
     }
     memset(ns, 1, MAX_RUNS * sizeof *ns); /* its pages are no faults of the runs */
     pith_fill_normal(pith_engine_plan(e), 1);
-    enum pith_status st = repeat(e, seconds, kept, ns, &n, &faults, err);
+    enum pith_status st = repeat(e, seconds, kept, &runs, err);
     if (!st) {
+        const uint32_t n = runs.n;
         qsort(ns, n, sizeof *ns, by_value);
         *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,
                                        .ms_min = (double)ns[0] / 1e6,
                                        .ms_p90 = (double)ns[n * 9 / 10] / 1e6,
                                        .runs = n,
-                                       .page_faults = faults};
+                                       .page_faults = runs.faults};
     }
     free(ns);
     free(kept);

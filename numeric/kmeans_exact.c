@@ -117,26 +117,26 @@ static double run_error(const struct dp *d, uint32_t from, uint32_t to)
     return e > 0 ? e : 0;
 }
 
-/* Best j in [j_low, min(j_high, i - 1)] for row[i]. */
-static void best_for(const struct dp *d, const double *before, double *row, uint32_t *choice,
-                     uint32_t i, uint32_t j_low, uint32_t j_high)
+/* Ends i in [low, high) of a cluster that begins at j in [j_low, j_high]. */
+struct span {
+    uint32_t low, high, j_low, j_high;
+};
+
+/* The best j < i of s. *least: its error. */
+static uint32_t best_for(const struct dp *d, const double *before, const struct span *s, uint32_t i,
+                         double *least)
 {
-    uint32_t last = j_high < i ? j_high : i - 1, best = j_low;
-    double least = before[j_low] + run_error(d, j_low, i);
-    for (uint32_t j = j_low + 1; j <= last; j++) {
+    uint32_t last = s->j_high < i ? s->j_high : i - 1, best = s->j_low;
+    *least = before[best] + run_error(d, best, i);
+    for (uint32_t j = s->j_low + 1; j <= last; j++) {
         double e = before[j] + run_error(d, j, i);
-        if (e < least) {
-            least = e;
+        if (e < *least) {
+            *least = e;
             best = j;
         }
     }
-    row[i] = least;
-    choice[i] = best;
+    return best;
 }
-
-struct span {
-    uint32_t low, high, j_low, j_high; /* i in [low, high) */
-};
 
 /* row[i] for i in [k, n_runs]. The stack holds at most one waiting span per halving. */
 static void free_cluster_row(const struct dp *d, uint32_t k, const double *before, double *row,
@@ -149,7 +149,7 @@ static void free_cluster_row(const struct dp *d, uint32_t k, const double *befor
         if (s.low >= s.high)
             continue;
         uint32_t mid = s.low + (s.high - s.low) / 2;
-        best_for(d, before, row, choice, mid, s.j_low, s.j_high);
+        choice[mid] = best_for(d, before, &s, mid, &row[mid]);
         stack[depth++] = (struct span){s.low, mid, s.j_low, choice[mid]};
         stack[depth++] = (struct span){mid + 1, s.high, choice[mid], s.j_high};
     }

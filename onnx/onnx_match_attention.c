@@ -449,18 +449,23 @@ static bool fits_cleared(struct found *f)
 
 /* ---- shapes ------------------------------------------------------------------------------ */
 
-/* The mask's shape over [B,H,M,N]. Axis of 1 to put in (+1) or to leave out (-1): *change, *axis.
- * Scores may be [BH,M,N], or [b,w,H,M,N] where the batch is windows cut out of b samples. */
+/* An axis of 1 to put in (+1) or to leave out (-1). */
+struct axis_change {
+    int32_t by, axis;
+};
+
+/* The mask's shape over [B,H,M,N]. Scores may be [BH,M,N], or [b,w,H,M,N] where the batch is
+ * windows cut out of b samples. */
 static bool mask_shape(const struct matcher *m, const struct mask *mask, uint32_t heads, bool other,
-                       struct shape *s, int32_t *change, int32_t *axis)
+                       struct shape *s, struct axis_change *change)
 {
     const struct shape *scores = shape_of(m, mask->scores, other);
     *s = *shape_of(m, mask->value, other);
-    *change = *axis = 0;
+    *change = (struct axis_change){0, 0};
     if (scores->rank >= 4 && scores->dim[scores->rank - 3] != heads)
         return false;
     if (scores->rank == 3 && s->rank == 3 && heads == 1) {
-        *change = *axis = 1;
+        *change = (struct axis_change){1, 1};
         s->dim[3] = s->dim[2];
         s->dim[2] = s->dim[1];
         s->dim[1] = 1;
@@ -468,7 +473,7 @@ static bool mask_shape(const struct matcher *m, const struct mask *mask, uint32_
         return true;
     }
     if (scores->rank == 5 && s->rank == 5 && s->dim[0] == 1) {
-        *change = -1;
+        change->by = -1;
         s->rank = 4;
         for (uint32_t i = 0; i < 4; i++)
             s->dim[i] = s->dim[i + 1];
@@ -503,10 +508,10 @@ static bool is_valid(const struct matcher *m, const struct found *f, const int32
     }
     for (uint32_t i = 0; i < f->n_masks; i++) {
         struct shape s;
-        int32_t change, axis;
+        struct axis_change change;
         const struct mask *mask = &f->mask[i];
         if (m->im->values[mask->value].type != (mask->chooses ? PITH_BOOL : PITH_F32) ||
-            !mask_shape(m, mask, heads_of(&view[0].shape, f), other, &s, &change, &axis) ||
+            !mask_shape(m, mask, heads_of(&view[0].shape, f), other, &s, &change) ||
             (f->n_masks > 1 && mask->chooses && !(mask->fill <= ABSORBS)) ||
             (i && pith_broadcast_shape(&s, &view[3].shape, &s)))
             return false;
@@ -523,14 +528,13 @@ static bool is_valid(const struct matcher *m, const struct found *f, const int32
 /* ---- the operator ------------------------------------------------------------------------ */
 
 /* An axis of 1 is put in or left out. */
-static uint32_t with_axis(struct matcher *m, uint32_t n, uint32_t value, int32_t change,
-                          int32_t axis)
+static uint32_t with_axis(struct matcher *m, uint32_t n, uint32_t value, struct axis_change change)
 {
-    const struct step_attr attr[] = {{ATTR_AXES, 1}, {ATTR_AXES + 1, axis}};
-    if (!change)
+    const struct step_attr attr[] = {{ATTR_AXES, 1}, {ATTR_AXES + 1, change.axis}};
+    if (!change.by)
         return value;
-    return pith_match_insert(m, n, change > 0 ? PITH_OP_UNSQUEEZE : PITH_OP_SQUEEZE, 1, &value, 2,
-                             attr);
+    return pith_match_insert(m, n, change.by > 0 ? PITH_OP_UNSQUEEZE : PITH_OP_SQUEEZE, 1, &value,
+                             2, attr);
 }
 
 /* What the operator reads for an operand: a value, or bytes that are dequantized first. */
@@ -580,10 +584,10 @@ static void put_attention(struct matcher *m, uint32_t n, const struct found *f,
     struct source from[3];
     struct shape q, s;
     uint32_t in[4], mask[MASKS];
-    int32_t change[MASKS], axis[MASKS];
+    struct axis_change change[MASKS];
     operand_shape(m, &f->in[0], false, &q);
     for (uint32_t i = 0; i < f->n_masks; i++)
-        mask_shape(m, &f->mask[i], heads_of(&q, f), false, &s, &change[i], &axis[i]);
+        mask_shape(m, &f->mask[i], heads_of(&q, f), false, &s, &change[i]);
     const bool flat = shape_of(m, m->im->nodes[n].out[0], false)->rank == 3;
     for (uint32_t i = 0; i < 3; i++)
         from[i] = source_of(m, &f->in[i]);
@@ -592,10 +596,10 @@ static void put_attention(struct matcher *m, uint32_t n, const struct found *f,
         in[i] = from[i].in[0];
         if (from[i].n_in > 1)
             in[i] = pith_match_insert(m, n, PITH_OP_DEQUANTIZE, from[i].n_in, from[i].in, 0, NULL);
-        in[i] = with_axis(m, n, in[i], from[i].lacks_heads, 1);
+        in[i] = with_axis(m, n, in[i], (struct axis_change){from[i].lacks_heads, 1});
     }
     for (uint32_t i = 0; i < f->n_masks; i++)
-        mask[i] = with_axis(m, n, f->mask[i].value, change[i], axis[i]);
+        mask[i] = with_axis(m, n, f->mask[i].value, change[i]);
     if (f->n_masks)
         in[3] = f->n_masks == 1 ? mask[0] : joined_mask(m, n, f, mask);
     const uint32_t n_in = f->n_masks ? 4 : 3;

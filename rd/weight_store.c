@@ -15,15 +15,15 @@ static uint32_t largest(const int16_t *q, uint64_t n)
 }
 
 /* Arena memory of the model: freed with it, also after a failure. */
-enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, uint64_t rows,
-                                   const int16_t *q, const double *step, bool by_row, bool masked)
+enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, const int16_t *q,
+                                   const double *step, uint64_t n_steps, bool masked)
 {
     const uint32_t most = largest(q, c->count);
     struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
     if (!b)
         return PITH_ERR_MEMORY;
     b->n_centroids = 2 * most + 1;
-    b->n_groups = by_row ? rows : 1;
+    b->n_groups = n_steps;
     b->group_elems = c->count / b->n_groups;
     b->centroid = pith_model_alloc(m, b->n_groups * b->n_centroids, sizeof *b->centroid);
     b->index = pith_model_alloc(m, c->count, 1);

@@ -5,9 +5,9 @@
 
 #include "pith_model.h"
 
-/* q: [rows, n], within -127 .. 127; step: [rows] where each row has its own, else [1]. The
- * constant's data become q * step. masked: a mask has those that are not 0. PITH_ERR_MEMORY. */
-enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, uint64_t rows,
-                                   const int16_t *q, const double *step, bool by_row, bool masked);
+/* q: [n_steps, n], within -127 .. 127; step: [n_steps]. The constant's data become q * step.
+ * masked: a mask has those that are not 0. PITH_ERR_MEMORY. */
+enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, const int16_t *q,
+                                   const double *step, uint64_t n_steps, bool masked);
 
 #endif

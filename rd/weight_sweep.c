@@ -345,7 +345,7 @@ static enum pith_status store_vector(const struct sweep *s, uint32_t v)
     for (uint64_t i = 0; i < c->count && q; i++)
         q[i] = (int16_t)nearbyint((double)b[i] / step);
     enum pith_status status =
-        q ? pith_weight_store(s->now, c, c->count, q, &step, false, false) : PITH_ERR_MEMORY;
+        q ? pith_weight_store(s->now, c, q, &step, 1, false) : PITH_ERR_MEMORY;
     free(q);
     return status ? pith_error_no_memory(s->err) : PITH_OK;
 }
@@ -478,7 +478,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
 
 static enum pith_status store(const struct sweep *s, struct layer *l)
 {
-    if (pith_weight_store(s->now, l->weight, l->ref->rows, l->q, l->step, l->by_row,
+    if (pith_weight_store(s->now, l->weight, l->q, l->step, l->by_row ? l->ref->rows : 1,
                           l->support.pattern != NULL))
         return pith_error_no_memory(s->err);
     s->done[l->ref->value] = true;

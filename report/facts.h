@@ -162,11 +162,10 @@ const char *pith_class_text(const struct report *r, int64_t c, char *to, size_t 
 /* A picture of a weight, cut to `most` pixels a side (0: PITH_ERR_LIMIT beyond 16384). */
 enum pith_status pith_weight_picture(const struct pith_weight_array *w, uint32_t most,
                                      struct pith_buffer *png, uint32_t side[2]);
-/* A tensor as maps of grey: [1, C, H, W] as C maps, at most 16; others row by row.
- * x: [count]. *n_maps 0: row by row. */
+/* A layer's activation as maps of grey: [1, C, H, W] as C maps, at most 16; others row by row.
+ * x: [count of t]. */
 enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, uint32_t side,
-                                  struct pith_buffer *png, uint32_t size[2], uint32_t *n_maps,
-                                  uint32_t *n_channels);
+                                  struct report_layer *l);
 
 /* All numbers as JSON, fit to stand in a <script>. */
 enum pith_status pith_report_json(const struct report *r, struct pith_buffer *text);

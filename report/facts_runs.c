@@ -536,9 +536,7 @@ static void watch_layer(void *user, const struct pith_layer *layer, const struct
         float *x = malloc((size_t)n * sizeof *x);
         for (uint64_t k = 0; x && k < n; k++)
             x[k] = element(out, k);
-        w->st = x ? pith_map_picture(x, out, w->side, &l->activation_png, l->activation_side,
-                                     &l->n_maps, &l->n_channels)
-                  : PITH_ERR_MEMORY;
+        w->st = x ? pith_map_picture(x, out, w->side, l) : PITH_ERR_MEMORY;
         free(x);
     }
 }

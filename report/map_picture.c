@@ -101,17 +101,17 @@ static enum pith_status put_strip(const float *x, uint64_t n, uint32_t side,
 }
 
 enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, uint32_t side,
-                                  struct pith_buffer *png, uint32_t size[2], uint32_t *n_maps,
-                                  uint32_t *n_channels)
+                                  struct report_layer *l)
 {
     const uint32_t *d = t->dim;
     const bool maps = t->rank == 4 && d[0] == 1 && d[1] && d[2] * d[3] > 1;
     uint64_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++)
         n *= d[i];
-    *n_maps = 0;
-    *n_channels = maps ? d[1] : 0;
+    l->n_maps = 0;
+    l->n_channels = maps ? d[1] : 0;
     if (n == 0)
         return PITH_OK;
-    return maps ? put_maps(x, d + 1, side, png, size, n_maps) : put_strip(x, n, side, png, size);
+    return maps ? put_maps(x, d + 1, side, &l->activation_png, l->activation_side, &l->n_maps)
+                : put_strip(x, n, side, &l->activation_png, l->activation_side);
 }

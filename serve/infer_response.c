@@ -130,16 +130,16 @@ static uint64_t next_class(const float *value, uint64_t n, uint64_t last)
 /* "0.93:281:tabby cat" in a buffer of its own; each as a text of JSON, or behind its length of 4
  * bytes. */
 static void put_classes(struct byte_out *out, const struct served_model *m, const float *value,
-                        uint64_t n, uint32_t top, bool binary, bool first)
+                        uint64_t n, const struct answer *a, bool first)
 {
-    for (uint64_t k = 0, class = n; k < top && (class = next_class(value, n, class)) != n; k++) {
+    for (uint64_t k = 0, class = n; k < a->top && (class = next_class(value, n, class)) != n; k++) {
         char text[512], number[DECIMAL_TEXT_BYTES] = "inf";
         int length;
         const char *label = label_of(m, class, &length);
         number[isfinite(value[class]) ? pith_decimal_format(value[class], number) : 3] = 0;
         snprintf(text, sizeof text, length ? "%s:%" PRIu64 ":%.*s" : "%s:%" PRIu64, number, class,
                  length, label);
-        if (binary) {
+        if (a->form == ANSWER_BINARY) {
             pith_out_le32(out, (uint32_t)strlen(text));
             pith_out_bytes(out, text, strlen(text));
             continue;
@@ -161,7 +161,7 @@ static void put_top(struct byte_out *out, const struct served_model *m, const st
                              (size_t)n, value);
         for (uint64_t i = 0; i < n; i++)
             value[i] = isnan(value[i]) ? -INFINITY : value[i];
-        put_classes(out, m, value, n, a->top, a->form == ANSWER_BINARY, row == 0);
+        put_classes(out, m, value, n, a, row == 0);
     }
     free(value);
 }

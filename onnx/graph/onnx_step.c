@@ -3,43 +3,48 @@
 #include "onnx_step.h"
 #include "op_interface/op_attr.h"
 
-static uint32_t make_step(struct onnx_steps *s, enum pith_op op, bool last, uint32_t n_in,
-                          const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)
+/* Emits what pith_onnx_open_step began. */
+static void finish(struct onnx_steps *s, struct onnx_lower *sub, uint32_t n_in, const uint32_t *in,
+                   uint32_t n_attr, const struct step_attr *attr)
 {
-    struct onnx_lower sub;
-    uint32_t operands[2] = {0}, out = ONNX_VALUE_NONE;
-    if (s->status)
-        return ONNX_VALUE_NONE;
-    s->status = pith_onnx_open_step(s->l, op, last, &sub, &out);
-    if (s->status)
-        return ONNX_VALUE_NONE;
+    uint32_t operands[2] = {0};
     for (uint32_t i = 0; i < n_attr; i++)
-        sub.attr[attr[i].slot] = attr[i].value;
+        sub->attr[attr[i].slot] = attr[i].value;
     uint32_t *copy = n_in <= 2 ? operands : pith_onnx_alloc(&s->l->im->budget, n_in, sizeof *copy);
     if (!copy) {
         s->status = pith_onnx_no_memory(s->l->im);
-        return ONNX_VALUE_NONE;
+        return;
     }
     for (uint32_t i = 0; i < n_in; i++)
         copy[i] = in[i];
-    sub.in = copy;
-    sub.n_in = n_in;
-    s->status = pith_onnx_finish(&sub);
+    sub->in = copy;
+    sub->n_in = n_in;
+    s->status = pith_onnx_finish(sub);
     if (copy != operands)
         pith_onnx_free(&s->l->im->budget, copy);
-    return s->status ? ONNX_VALUE_NONE : out;
 }
 
 uint32_t pith_step(struct onnx_steps *s, enum pith_op op, uint32_t n_in, const uint32_t *in,
                    uint32_t n_attr, const struct step_attr *attr)
 {
-    return make_step(s, op, false, n_in, in, n_attr, attr);
+    struct onnx_lower sub;
+    uint32_t out = ONNX_VALUE_NONE;
+    if (!s->status)
+        s->status = pith_onnx_open_step(s->l, op, false, &sub, &out);
+    if (!s->status)
+        finish(s, &sub, n_in, in, n_attr, attr);
+    return s->status ? ONNX_VALUE_NONE : out;
 }
 
 enum pith_status pith_step_last(struct onnx_steps *s, enum pith_op op, uint32_t n_in,
                                 const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)
 {
-    make_step(s, op, true, n_in, in, n_attr, attr);
+    struct onnx_lower sub;
+    uint32_t out;
+    if (!s->status)
+        s->status = pith_onnx_open_step(s->l, op, true, &sub, &out);
+    if (!s->status)
+        finish(s, &sub, n_in, in, n_attr, attr);
     s->l->done = true;
     return s->status;
 }

@@ -30,15 +30,15 @@ static void tap_range(const struct window_axis *a, int64_t k, int64_t *begin, in
     *end = *end > a->out ? a->out : *end;
 }
 
-bool pith_window_row(const struct window *w, size_t row, size_t tap, size_t *in_row, int64_t *begin,
-                     int64_t *end, int64_t *first)
+bool pith_window_row(const struct window *w, size_t row, size_t tap, struct tap_row *r)
 {
     const struct window_axis *a = &w->axis[w->n - 1];
     int64_t k = (int64_t)(tap % (size_t)a->kernel);
     size_t step = 1, from = 0;
     tap /= (size_t)a->kernel;
-    tap_range(a, k, begin, end);
-    *first = *begin * a->stride + k * a->dilation - a->pad;
+    tap_range(a, k, &r->begin, &r->end);
+    r->first = r->begin * a->stride + k * a->dilation - a->pad;
+    r->in_row = 0;
     for (uint32_t i = w->n - 1; i-- > 0;) {
         const struct window_axis *o = &w->axis[i];
         int64_t at = (int64_t)(row % (size_t)o->out) * o->stride +
@@ -50,6 +50,6 @@ bool pith_window_row(const struct window *w, size_t row, size_t tap, size_t *in_
         row /= (size_t)o->out;
         tap /= (size_t)o->kernel;
     }
-    *in_row = from;
-    return *begin < *end;
+    r->in_row = from;
+    return r->begin < r->end;
 }

@@ -25,10 +25,13 @@ struct window {
 struct window pith_window_conv(const int32_t *attr, const struct shape *x, const struct shape *w,
                                const struct shape *y);
 
-/* Where tap `tap` of output row `row` reads: *in_row is the number of the input row, *begin..*end
- * the outputs of the row whose tap lies inside, *first the input column under output *begin.
- * false: all lie outside. */
-bool pith_window_row(const struct window *w, size_t row, size_t tap, size_t *in_row, int64_t *begin,
-                     int64_t *end, int64_t *first);
+/* Where a tap of an output row reads. */
+struct tap_row {
+    size_t in_row;
+    int64_t begin, end; /* outputs of the row whose tap lies inside */
+    int64_t first;      /* the input column under output `begin` */
+};
+/* false: all lie outside. */
+bool pith_window_row(const struct window *w, size_t row, size_t tap, struct tap_row *r);
 
 #endif

@@ -78,14 +78,13 @@ static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint
 {
     const struct window *v = &j->v;
     const struct window_axis *a = &v->axis[v->n - 1];
-    size_t in_row;
-    int64_t begin, end, first;
+    struct tap_row t;
     /* Nothing of this tap falls into the image on this row. */
-    if (!pith_window_row(v, row, tap, &in_row, &begin, &end, &first))
+    if (!pith_window_row(v, row, tap, &t))
         return;
-    size_t n = (size_t)(end - begin), each = pith_type_bytes(j->row.type);
-    x += (in_row * (size_t)a->in + (size_t)first) * each;
-    y += (size_t)begin * sum_bytes(j);
+    size_t n = (size_t)(t.end - t.begin), each = pith_type_bytes(j->row.type);
+    x += (t.in_row * (size_t)a->in + (size_t)t.first) * each;
+    y += (size_t)t.begin * sum_bytes(j);
     for (size_t c = 0; c < j->c; c++, x += v->in * each) {
         int32_t scale = integer_at(j->type_w, w, c * v->taps + tap) - zero_w;
         pith_integer_row_add(&j->row, x, scale, y, n);

@@ -24,7 +24,7 @@
  *
  * Order matters: views and pieces are joined before lifetimes are set, since a lifetime is that of
  * a whole tree; only then is it known what is dead, which in-place operators need. */
-#include "plan/plan.h"
+#include "plan/plan_build.h"
 #include "validate/region.h"
 #include "op_interface/op_attr.h"
 
@@ -388,10 +388,12 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
 }
 
 /* Two passes over the nodes, with lifetimes between: see the head of this file. */
-void pith_plan_alias(const struct graph *g, const struct tview *value,
-                     const struct segment *segment, struct node_plan *node, struct value_plan *vp,
-                     bool share, bool in_place)
+void pith_plan_alias(const struct builder *b, bool share, bool in_place)
 {
+    const struct graph *g = &b->plan->graph;
+    const struct tview *value = b->plan->value;
+    struct node_plan *node = b->node;
+    struct value_plan *vp = b->vp;
     for (uint32_t v = 0; v < g->n_values; v++)
         vp[v].pixel_step = 0;
     for (uint32_t n = 0; in_place && n < g->n_nodes; n++) {
@@ -413,7 +415,7 @@ void pith_plan_alias(const struct graph *g, const struct tview *value,
         else if (g->nodes[n].info->op == PITH_OP_BRANCH_END)
             alias_branch_end(g, &g->nodes[n], vp);
     }
-    set_lifetimes(&(struct lives){g, node, segment, vp});
+    set_lifetimes(&(struct lives){g, node, b->plan->segment, vp});
     for (uint32_t n = 0; in_place && n < g->n_nodes; n++)
         if (node[n].action == NODE_RUN && node[n].chain == CHAIN_NONE &&
             (g->nodes[n].info->flags & OP_INPLACE))

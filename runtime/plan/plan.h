@@ -197,13 +197,6 @@ uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
  * of a group. */
 uint64_t pith_plan_piece_bytes(const struct tview *value, const struct value_plan *vp, uint32_t v,
                                uint32_t out);
-/* Decides which values share storage, and drops the nodes that then have nothing to do. in_place:
- * an elementwise operator and its input, and a Concat and what it alone reads; share: views and
- * pieces of others, too, whose producers vanish or move (so in_place as well). Neither: each has
- * its own. Sets lifetimes of all roots. segment: those that nodes name. */
-void pith_plan_alias(const struct graph *g, const struct tview *value,
-                     const struct segment *segment, struct node_plan *node, struct value_plan *vp,
-                     bool share, bool in_place);
 
 /* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
  * for n numbers each. false: the sum of sizes overflows. */

@@ -67,6 +67,12 @@ static inline struct weight *kept_weight(const struct builder *b, uint32_t c)
  * not there. */
 void *pith_build_data_elsewhere(const struct builder *b, uint32_t v);
 
+/* Decides which values share storage, and drops the nodes that then have nothing to do. in_place:
+ * an elementwise operator and its input, and a Concat and what it alone reads; share: views and
+ * pieces of others, too, whose producers vanish or move (so in_place as well). Neither: each has
+ * its own. Sets lifetimes of all roots. */
+void pith_plan_alias(const struct builder *b, bool share, bool in_place);
+
 /* Steps from nodes, with all pointers but those to data; calls operators for their needs.
  * PITH_ERR_SPACE, or what an operator returns. */
 enum pith_status pith_build_steps(struct builder *b);

@@ -262,7 +262,7 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
         if (st)
             return st;
     }
-    pith_plan_alias(g, b->plan->value, b->plan->segment, b->node, b->vp, share, in_place);
+    pith_plan_alias(b, share, in_place);
     st = pith_build_steps(b);
     return st ? st : place_values(b);
 }
@@ -379,30 +379,29 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
     return PITH_OK;
 }
 
-static enum pith_status build_in(struct builder *b, void *mem, size_t mem_bytes, const void *blob,
+static enum pith_status build_in(struct builder *b, struct block mem, const void *blob,
                                  size_t bytes, const struct pith_opts *opts, struct layout *l)
 {
-    *b = (struct builder){.block = block_of(mem, mem_bytes)};
+    *b = (struct builder){.block = mem};
     enum pith_status st = build(b, blob, bytes, opts);
-    return st ? st : lay_out(b, mem_bytes & ~(size_t)(PLAN_ALIGN - 1), l);
+    return st ? st : lay_out(b, mem.high, l);
 }
 
 /* Where coded weights would be read at each run, a caller who says how much memory there is gets
  * them decoded once, if that fits. */
-static enum pith_status build_within(struct builder *b, void *mem, size_t mem_bytes,
-                                     const void *blob, size_t bytes, struct pith_opts *opts,
-                                     struct layout *l)
+static enum pith_status build_within(struct builder *b, struct block mem, const void *blob,
+                                     size_t bytes, struct pith_opts *opts, struct layout *l)
 {
     const uint32_t other = PITH_FLAG_DECODE_ONCE | PITH_FLAG_DENSE_ONLY;
     const bool tries = opts->max_bytes < UINT32_MAX && opts->cpu_mask == 0 && !opts->parallel_for &&
                        !(opts->flags & other);
     if (tries)
         opts->flags |= PITH_FLAG_DECODE_ONCE;
-    enum pith_status st = build_in(b, mem, mem_bytes, blob, bytes, opts, l);
+    enum pith_status st = build_in(b, mem, blob, bytes, opts, l);
     if (!tries || (st != PITH_ERR_LIMIT && st != PITH_ERR_SPACE))
         return st;
     opts->flags &= ~(uint32_t)PITH_FLAG_DECODE_ONCE;
-    return build_in(b, mem, mem_bytes, blob, bytes, opts, l);
+    return build_in(b, mem, blob, bytes, opts, l);
 }
 
 /* build() in the caller's working memory: sizes without weights. */
@@ -418,7 +417,7 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = build_within(&b, work, work_bytes, blob, bytes, &opts, &l);
+        st = build_within(&b, block_of(work, work_bytes), blob, bytes, &opts, &l);
     if (st)
         return st;
     *need = (struct pith_need){.bytes = l.total,
@@ -487,7 +486,7 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = build_within(&b, mem, mem_bytes, blob, bytes, &opts, &l);
+        st = build_within(&b, block_of(mem, mem_bytes), blob, bytes, &opts, &l);
     if (st)
         return st;
     bool apart = opts.flags & PITH_FLAG_INIT_APART;

@@ -18,16 +18,15 @@ static void row_columns(const struct window_columns *j, size_t row, size_t tap, 
 {
     const struct window *v = j->v;
     const struct window_axis *a = &v->axis[v->n - 1];
-    int64_t begin, end, first, low = (int64_t)from, high = (int64_t)(from + n);
-    size_t in_row = 0;
-    bool any = pith_window_row(v, row, tap, &in_row, &begin, &end, &first);
-    first += begin < low ? (low - begin) * a->stride : 0;
-    begin = begin < low ? low : begin;
-    end = end > high ? high : end;
+    const int64_t low = (int64_t)from, high = (int64_t)(from + n);
+    struct tap_row t;
+    bool any = pith_window_row(v, row, tap, &t);
+    const int64_t first = t.first + (t.begin < low ? (low - t.begin) * a->stride : 0);
+    const int64_t begin = t.begin < low ? low : t.begin, end = t.end > high ? high : t.end;
     any = any && begin < end;
     size_t before = any ? (size_t)(begin - low) : n, inside = any ? (size_t)(end - begin) : 0;
     for (size_t c = c0; c < c1; c++, b += j->ldb) {
-        const float *x = j->x + c * v->in + in_row * (size_t)a->in;
+        const float *x = j->x + c * v->in + t.in_row * (size_t)a->in;
         memset(b, 0, before * sizeof *b);
         if (inside && a->stride == 1)
             memcpy(b + before, x + first, inside * sizeof *b);
@@ -67,13 +66,12 @@ void pith_window_plane(const struct window_plane *j)
         size_t tap = k % v->taps, c = k / v->taps;
         float w = j->w[k];
         for (size_t r = 0; r < v->out_rows; r++) {
-            int64_t begin, end, first;
-            size_t in_row;
-            if (!pith_window_row(v, r, tap, &in_row, &begin, &end, &first))
+            struct tap_row t;
+            if (!pith_window_row(v, r, tap, &t))
                 continue;
-            const float *x = j->x + c * v->in + in_row * (size_t)a->in + first;
-            float *y = j->y + r * (size_t)a->out + begin;
-            for (int64_t i = 0; i < end - begin; i++)
+            const float *x = j->x + c * v->in + t.in_row * (size_t)a->in + t.first;
+            float *y = j->y + r * (size_t)a->out + t.begin;
+            for (int64_t i = 0; i < t.end - t.begin; i++)
                 y[i] += w * x[i * a->stride];
         }
     }

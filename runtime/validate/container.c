@@ -84,20 +84,23 @@ static bool all_zero(const uint8_t *p, size_t bytes)
 
 /* A chunk this reader does not know: critical ones need a newer reader, others are passed over.
  * As PNG does it with its chunks. im->unknown remembers one for `info`. */
-static enum pith_status place_chunk(struct image *im, uint32_t kind, uint32_t tag, bool ancillary,
-                                    struct stream s, uint64_t at, struct pith_error *err)
+static enum pith_status pass_over(struct image *im, uint32_t tag, bool ancillary, uint64_t at,
+                                  struct pith_error *err)
 {
-    if (kind == CHUNK_KINDS) {
-        if (!ancillary)
-            return pith_fail(err, PITH_ERR_VERSION, tag, at);
-        if (im->unknown == 0)
-            im->unknown = tag;
-        return PITH_OK;
-    }
+    if (!ancillary)
+        return pith_fail(err, PITH_ERR_VERSION, tag, at);
+    if (im->unknown == 0)
+        im->unknown = tag;
+    return PITH_OK;
+}
+
+static enum pith_status place_chunk(struct image *im, uint32_t kind, struct stream s, uint64_t at,
+                                    struct pith_error *err)
+{
     /* Only the data may be empty: an empty chunk of another kind would be a second way to write
      * its absence. */
     if (s.n_bytes == 0 && kind != CHUNK_DATA)
-        return corrupt(err, tag, at);
+        return corrupt(err, chunk_names[kind].tag, at);
     im->chunk[kind] = s;
     return PITH_OK;
 }
@@ -142,7 +145,9 @@ static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t f
         return corrupt(err, tag, offset);
     *last_rank = rank;
     *end = offset + length;
-    return place_chunk(im, kind_of_tag(tag), tag, (tag & TAG_ANCILLARY) != 0, s, at, err);
+    const uint32_t kind = kind_of_tag(tag);
+    return kind == CHUNK_KINDS ? pass_over(im, tag, (tag & TAG_ANCILLARY) != 0, at, err)
+                               : place_chunk(im, kind, s, at, err);
 }
 
 /* Fields are tested in the order of the most useful error: a newer version before anything that it
@@ -193,9 +198,9 @@ static enum pith_status open_compact_chunks(struct image *im, struct reader tabl
             return corrupt(err, 0, entry_at);
         struct stream s = {im->blob + at, (size_t)length};
         uint32_t kind = kind_of_compact(tag);
-        enum pith_status st =
-            place_chunk(im, kind, kind < CHUNK_KINDS ? chunk_names[kind].tag : tag,
-                        (tag & COMPACT_ANCILLARY) && tag != COMPACT_DATA, s, entry_at, err);
+        enum pith_status st = kind == CHUNK_KINDS
+                                  ? pass_over(im, tag, tag & COMPACT_ANCILLARY, entry_at, err)
+                                  : place_chunk(im, kind, s, entry_at, err);
         if (st)
             return st;
         at += (size_t)length;

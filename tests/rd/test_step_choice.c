@@ -172,18 +172,18 @@ static void codebooks_have_the_steps(void **state)
     const double step[6] = {1, 2, 3, 4, 5, 6};
     for (int i = 0; i < 48; i++)
         q[i] = (int16_t)(i % 7 - 3);
-    assert_int_equal(pith_weight_store(m, c, 6, q, step, true, false), PITH_OK);
+    assert_int_equal(pith_weight_store(m, c, q, step, 6, false), PITH_OK);
     assert_int_equal(c->codebook->n_centroids, 7);
     assert_int_equal(c->codebook->n_groups, 6);
     for (int i = 0; i < 48; i++)
         assert_true(((float *)c->data)[i] == (float)(q[i] * step[i / 8]));
-    assert_int_equal(pith_weight_store(m, c, 6, q, step, false, false), PITH_OK);
+    assert_int_equal(pith_weight_store(m, c, q, step, 1, false), PITH_OK);
     assert_int_equal(c->codebook->n_groups, 1);
     assert_true(((float *)c->data)[47] == (float)q[47] && !c->mask);
     assert_int_equal(c->code, PITH_CODE_ADAPTIVE);
     memset(q, 0, sizeof q);
     q[5] = -1;
-    assert_int_equal(pith_weight_store(m, c, 6, q, step, true, true), PITH_OK);
+    assert_int_equal(pith_weight_store(m, c, q, step, 6, true), PITH_OK);
     assert_int_equal(c->codebook->n_centroids, 3);
     for (int i = 0; i < 48; i++)
         assert_true(c->mask[i] == (i == 5) && c->codebook->index[i] == (i == 5 ? 0 : 1) &&
