@@ -38,7 +38,6 @@ struct tile {
 #define A_COL(tile) (tile)->col
 #define A_ROW(i) at[i]
 #else
-#define WEIGHTS_STRIDED 0
 #define A_COL(tile) MR
 #define A_ROW(i) (size_t)(i) * sizeof(float)
 #endif
