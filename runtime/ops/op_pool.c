@@ -418,7 +418,7 @@ static bool kernel_takes(const struct pool_axis *h, const struct pool_axis *w)
 {
     const int64_t limit = 1 << 27;
     return h->in < limit && w->in < limit && w->kernel <= COLUMN_MAX_KW &&
-           w->stride <= POOL_MAX_STRIDE;
+           (w->stride <= 2 || w->dilation == 1) && w->stride < limit;
 }
 
 /* false: there is no kernel for it. */

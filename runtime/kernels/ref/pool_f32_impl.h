@@ -3,8 +3,9 @@
  *
  * For each tap kx the window's rows are reduced first, as they lie in memory; with stride 2 the
  * result is then parted into the elements under kx and, where the window is not dilated, under
- * kx + 1. With larger strides windows at all columns are reduced, of which some are taken. Lanes
- * outside the image are -inf, or 0 of a sum. A NaN loses against the maximum that is there already.
+ * kx + 1. With larger strides the rows are reduced into a buffer, and of that the windows, one by
+ * one. Lanes outside the image are -inf, or 0 of a sum. A NaN loses against the maximum that is
+ * there already.
  *
  * Windows three wide with stride 2, which networks are full of, read each vector once a row: their
  * third element is the first one of the window that follows.
@@ -129,34 +130,84 @@ static void row_of(const struct pool_f32_job *job, const struct conv_geom *g,
         row_run(g, col, n, win, y, false);
 }
 
-/* Columns of masks outside, as in depthwise_f32_impl.h; one more behind the last. `step`: of the
- * columns that are taken. */
+#define PIECE_FLOATS 512u /* of the input's columns */
+
+/* n columns at x + offset, all of them inside, of all rows. */
+static void rows_into(const struct window *win, ptrdiff_t offset, size_t n, float *to,
+                      const bool sum)
+{
+    const size_t whole = n - n % LANES;
+    const vmask rest = vmask_range(0, (int)(n - whole));
+    for (size_t i = 0; i < whole; i += LANES) {
+        vec v = first_fold(sum);
+        for (uint32_t r = 0; r < win->rows; r++)
+            v = fold(vec_load(win->x + r * win->row_step + offset + i), v, sum);
+        vec_store(to + i, v);
+    }
+    if (n > whole)
+        vec_store_some(to + whole, rest,
+                       rows_fold(win, offset + (ptrdiff_t)whole, rest, win->rows, sum));
+}
+
+/* One output row of undilated windows, whatever the stride. */
+static inline __attribute__((always_inline)) void
+row_by_windows(const struct conv_geom *g, const struct window *win, float *y, const bool sum)
+{
+    const size_t most = (PIECE_FLOATS - g->kw) / g->stride_w + 1;
+    const float start = sum ? 0.0f : -__builtin_inff();
+    float column[PIECE_FLOATS];
+    for (size_t ox = 0, n; ox < g->ow; ox += n) {
+        n = g->ow - ox < most ? g->ow - ox : most;
+        const ptrdiff_t first = (ptrdiff_t)(ox * g->stride_w) - (ptrdiff_t)g->pad_left;
+        const ptrdiff_t count = (ptrdiff_t)((n - 1) * g->stride_w + g->kw), w = (ptrdiff_t)g->w;
+        ptrdiff_t from = first < 0 ? -first : 0, to = w - first < count ? w - first : count;
+        from = from < count ? from : count;
+        to = to > from ? to : from;
+        for (ptrdiff_t i = from > 0 ? 0 : to; i < count; i = i + 1 == from ? to : i + 1)
+            column[i] = start;
+        rows_into(win, first + from, (size_t)(to - from), column + from, sum);
+        for (size_t o = 0; o < n; o++) {
+            const float *x = column + o * g->stride_w;
+            float v = start;
+            for (uint32_t k = 0; k < g->kw; k++)
+                v = sum ? v + x[k] : x[k] > v ? x[k] : v;
+            y[ox + o] = v;
+        }
+    }
+}
+
+static void windows_of(const struct pool_f32_job *job)
+{
+    const struct conv_geom *g = job->g;
+    float *y = job->y;
+    for (size_t i = 0; i < job->planes; i++)
+        for (uint32_t oy = 0; oy < g->oh; oy++, y += g->ow) {
+            const struct window win = window_of(g, job->x + i * g->h * g->w, oy);
+            if (job->sum)
+                row_by_windows(g, &win, y, true);
+            else
+                row_by_windows(g, &win, y, false);
+        }
+}
+
+/* Columns of masks outside, as in depthwise_f32_impl.h; one more behind the last. */
 void ISA(pith_pool_f32)(const struct pool_f32_job *job)
 {
-    struct conv_geom g = *job->g;
-    const size_t ow = g.ow, step = g.stride_w > 2 ? g.stride_w : 1;
+    const struct conv_geom *g = job->g;
     struct column cols[COLUMNS + 1];
-    float all[COLUMNS * LANES];
-    if (step > 1) {
-        g.stride_w = 1;
-        g.ow = (uint32_t)((ow - 1) * step + 1);
+    if (g->stride_w > 2) {
+        windows_of(job);
+        return;
     }
-    for (size_t ox = 0; ox < g.ow; ox += (size_t)COLUMNS * LANES) {
+    for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES) {
         uint32_t n = 0;
-        for (; n < COLUMNS && ox + (size_t)n * LANES < g.ow; n++)
-            column_set(&cols[n], &g, ox + (size_t)n * LANES);
-        column_set(&cols[n], &g, ox + (size_t)n * LANES);
-        const size_t end = ox + (size_t)n * LANES < g.ow ? ox + (size_t)n * LANES : g.ow;
-        const size_t first = (ox + step - 1) / step; /* column that is taken */
-        for (uint32_t c = 0; step > 1 && c < n; c++)
-            cols[c].ox -= ox;
+        for (; n < COLUMNS && ox + (size_t)n * LANES < g->ow; n++)
+            column_set(&cols[n], g, ox + (size_t)n * LANES);
+        column_set(&cols[n], g, ox + (size_t)n * LANES);
         for (size_t i = 0; i < job->planes; i++)
-            for (uint32_t oy = 0; oy < g.oh; oy++) {
-                const struct window win = window_of(&g, job->x + i * g.h * g.w, oy);
-                float *y = job->y + (i * g.oh + oy) * ow;
-                row_of(job, &g, cols, n, &win, step > 1 ? all : y);
-                for (size_t o = first, at = o * step; step > 1 && at < end; o++, at += step)
-                    y[o] = all[at - ox];
+            for (uint32_t oy = 0; oy < g->oh; oy++) {
+                const struct window win = window_of(g, job->x + i * g->h * g->w, oy);
+                row_of(job, g, cols, n, &win, job->y + (i * g->oh + oy) * g->ow);
             }
     }
 }
