@@ -80,6 +80,21 @@ static inline vec pixels(const struct input_row *r, const float *x, int m, int w
                                       : vec_load_some(x + at, vmask_range(-at, w - at));
 }
 
+/* n pixels, `stride` apart, of a row of w from pixel `at` on, of which those outside are zeros. */
+static void row_part(const float *x, int w, int at, int stride, int n, float *to)
+{
+    int begin = at < 0 ? (stride - 1 - at) / stride : 0;
+    int end = at < w ? (w - 1 - at) / stride + 1 : 0;
+    begin = begin < n ? begin : n;
+    end = end < begin ? begin : end < n ? end : n;
+    for (int j = 0; j < begin; j++)
+        to[j] = 0.0f;
+    for (int j = begin; j < end; j++)
+        to[j] = x[at + j * stride];
+    for (int j = end; j < n; j++)
+        to[j] = 0.0f;
+}
+
 /* A row of input into its row of each phase. x NULL: above or below. What is written past the end
  * belongs to the next row or follows the last. */
 static void row_copy(const struct bands *b, const struct input_row *r, const float *x, float *to)
@@ -101,8 +116,7 @@ static void row_copy(const struct bands *b, const struct input_row *r, const flo
         }
     } else {
         for (int i = 0; i < stride; i += (int)b->step_w, to += b->step_w * b->phase)
-            for (int j = 0, at = r->first + i; j < (int)b->pitch; j++, at += stride)
-                to[j] = at >= 0 && at < w ? x[at] : 0.0f;
+            row_part(x, w, r->first + i, stride, (int)b->pitch, to);
     }
 }
 
