@@ -24,6 +24,14 @@ static row_f32_fn *row_of(enum act_kind kind)
 }
 
 /* HardSwish is x * clamp(x / 6 + 1/2); HardSigmoid the clamp of a x + b. */
+static inline vec gated(vec x, vec a, vec b, bool swish, bool leaky)
+{
+    if (leaky)
+        return vec_below_zero(x, vec_mul(a, x), x);
+    const vec gate = vec_min(vec_set1(1.0f), vec_max(vec_zero(), vec_add(vec_mul(a, x), b)));
+    return swish ? vec_mul(x, gate) : gate;
+}
+
 void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
 {
     row_f32_fn *row = row_of(act->kind);
@@ -31,28 +39,26 @@ void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
         row(y, y, n);
         return;
     }
-    bool swish = act->kind == ACT_HARD_SWISH;
-    vec a = vec_set1(swish ? 1.0f / 6.0f : act->a), b = vec_set1(swish ? 0.5f : act->b);
-    for (size_t i = 0; i < n; i += LANES) {
-        vmask m = vmask_range(0, n - i < LANES ? (int)(n - i) : LANES);
-        vec x = vec_load_some(y + i, m);
-        vec gate = vec_min(vec_set1(1.0f), vec_max(vec_zero(), vec_add(vec_mul(a, x), b)));
-        vec v = swish ? vec_mul(x, gate) : gate;
-        if (act->kind == ACT_LEAKY)
-            v = vec_below_zero(x, vec_mul(a, x), x);
-        vec_store_some(y + i, m, v);
+    const bool swish = act->kind == ACT_HARD_SWISH, leaky = act->kind == ACT_LEAKY;
+    const vec a = vec_set1(swish ? 1.0f / 6.0f : act->a), b = vec_set1(swish ? 0.5f : act->b);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) /* masked stores of AVX2 are slow */
+        vec_store(y + i, gated(vec_load(y + i), a, b, swish, leaky));
+    if (i < n) {
+        const vmask m = vmask_range(0, (int)(n - i));
+        vec_store_some(y + i, m, gated(vec_load_some(y + i, m), a, b, swish, leaky));
     }
 }
 
 /* to and from may lie anywhere, but not over each other. */
 static void copy_row(float *to, const float *from, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES) {
-        vmask m = vmask_range(0, n - i < LANES ? (int)(n - i) : LANES);
-        if (n - i >= LANES) /* masked stores of AVX2 are slow */
-            vec_store(to + i, vec_load(from + i));
-        else
-            vec_store_some(to + i, m, vec_load_some(from + i, m));
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(to + i, vec_load(from + i));
+    if (i < n) {
+        const vmask m = vmask_range(0, (int)(n - i));
+        vec_store_some(to + i, m, vec_load_some(from + i, m));
     }
 }
 

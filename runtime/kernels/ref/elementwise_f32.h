@@ -38,8 +38,8 @@ static inline float larger_f32(float a, float b)
 /* Two comparisons and not min and max, so that a NaN, for which both fail, passes through. */
 static inline float clip_f32(float lo, float hi, float x)
 {
-    x = x < lo ? lo : x;
-    return x > hi ? hi : x;
+    x = choose(x < lo, lo, x);
+    return choose(x > hi, hi, x);
 }
 
 static inline float hard_sigmoid_f32(float alpha, float beta, float x)

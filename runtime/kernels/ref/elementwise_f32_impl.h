@@ -22,13 +22,13 @@ static __attribute__((noinline)) void put_float(float *y, const float v[LANES], 
 #define put_uint8_t(y, v, n) memcpy(y, v, n)
 
 /* A fixed operand becomes a row of LANES equal elements that is read again: one loop serves every
- * broadcast. The local result lets y be an operand. */
+ * broadcast. y may be an operand: an element depends on those at its place alone. */
 #define BINARY_ROW(name, T, block)                                                                 \
     static void name##_row(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py, \
                            size_t n)                                                               \
     {                                                                                              \
         float fixed[2][LANES];                                                                     \
-        T *y = py, v[LANES];                                                                       \
+        T *y = py;                                                                                 \
         for (size_t i = 0; i < LANES; i++) {                                                       \
             fixed[0][i] = *(const float *)pa;                                                      \
             fixed[1][i] = *(const float *)pb;                                                      \
@@ -36,17 +36,17 @@ static __attribute__((noinline)) void put_float(float *y, const float v[LANES], 
         const float *a = a_step ? pa : fixed[0], *b = b_step ? pb : fixed[1];                      \
         for (; n >= LANES; n -= LANES, a += LANES * a_step, b += LANES * b_step, y += LANES) {     \
             block;                                                                                 \
-            memcpy(y, v, sizeof v);                                                                \
         }                                                                                          \
         if (n > 0) {                                                                               \
-            a = rest_of(fixed[0], a, n), b = rest_of(fixed[1], b, n);                              \
+            T last[LANES], *end = y;                                                               \
+            a = rest_of(fixed[0], a, n), b = rest_of(fixed[1], b, n), y = last;                    \
             block;                                                                                 \
-            put_##T(y, v, n);                                                                      \
+            put_##T(end, last, n);                                                                 \
         }                                                                                          \
     }
 
 #define BINARY(name, T, value)                                                                     \
-    BINARY_ROW(name, T, for (size_t i = 0; i < LANES; i++) v[i] = (T)(value))
+    BINARY_ROW(name, T, INDEPENDENT for (size_t i = 0; i < LANES; i++) y[i] = (T)(value))
 
 BINARY(add, float, a[i] + b[i])
 BINARY(sub, float, a[i] - b[i])
@@ -60,13 +60,12 @@ BINARY(not_equal, uint8_t, a[i] != b[i])
 BINARY(less, uint8_t, a[i] < b[i])
 BINARY(less_equal, uint8_t, a[i] <= b[i])
 
-static __attribute__((noinline)) void power_block(const float *a, const float *b, float *restrict v)
+static __attribute__((noinline)) void power_block(const float *a, const float *b, float *y)
 {
-    for (size_t i = 0; i < LANES; i++)
-        v[i] = power_f32(a[i], b[i]);
+    INDEPENDENT for (size_t i = 0; i < LANES; i++) y[i] = power_f32(a[i], b[i]);
 }
 
-BINARY_ROW(power, float, power_block(a, b, v))
+BINARY_ROW(power, float, power_block(a, b, y))
 
 /* Loops of known length are vector code and nothing else. */
 #define BLOCK 64u
@@ -88,17 +87,13 @@ static void in_blocks(block_fn *f, int32_t kind, float a, float b, const float *
 
 static void act_block(int32_t act, float a, float b, const float *x, float *y)
 {
-    float out[BLOCK];
+    const size_t n = BLOCK;
     if (act == ACT_LEAKY)
-        for (size_t i = 0; i < BLOCK; i++)
-            out[i] = prelu_f32(x[i], a);
+        EACH(prelu_f32(x[i], a));
     else if (act == ACT_HARD_SIGMOID)
-        for (size_t i = 0; i < BLOCK; i++)
-            out[i] = hard_sigmoid_f32(a, b, x[i]);
+        EACH(hard_sigmoid_f32(a, b, x[i]));
     else
-        for (size_t i = 0; i < BLOCK; i++)
-            out[i] = hard_swish_f32(x[i]);
-    memcpy(y, out, sizeof out);
+        EACH(hard_swish_f32(x[i]));
 }
 
 static void act_row(enum act_kind act, float a, float b, const float *x, float *y, size_t n)

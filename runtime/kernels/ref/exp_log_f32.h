@@ -122,7 +122,7 @@ static inline float log_f32(float x)
     float y = (f + p) + e * LN2_HI;
     y = choose(x == 0.0f, -inf, y);
     y = choose(x == inf, inf, y);
-    return choose(x < 0.0f || x != x, f32_from_bits(0x7fc00000u), y);
+    return choose((x < 0.0f) | (x != x), f32_from_bits(0x7fc00000u), y);
 }
 
 #endif

@@ -54,17 +54,13 @@ static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, fl
     store_rest(y + blocks * LANES, last, rest);
 }
 
-/* The local array lets x and y be one row. */
+/* x and y may be one row. */
 #define BLOCKS(name, value)                                                                        \
     static void name##_blocks(const float *x, float p, float *y, size_t blocks)                    \
     {                                                                                              \
+        const size_t n = blocks * LANES;                                                           \
         (void)p;                                                                                   \
-        for (; blocks > 0; blocks--, x += LANES, y += LANES) {                                     \
-            float v[LANES];                                                                        \
-            for (size_t i = 0; i < LANES; i++)                                                     \
-                v[i] = value;                                                                      \
-            memcpy(y, v, sizeof v);                                                                \
-        }                                                                                          \
+        EACH(value);                                                                               \
     }
 
 #define ROW_OF(name)                                                                               \
@@ -95,7 +91,9 @@ static void exp_blocks(const float *x, float p, float *y, size_t blocks)
 /* times x where p is not 0 */
 BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
 BLOCKS(tanh, tanh_f32(x[i]))
+BLOCKS(erf, erf_f32(x[i]))
 BLOCKS(gelu, gelu_f32(x[i]))
+BLOCKS(gelu_tanh, gelu_tanh_f32(x[i]))
 
 /* y = c ? a : b */
 static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32_t *b, uint32_t *y)
@@ -109,8 +107,6 @@ static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32
 }
 #endif
 
-BLOCKS(erf, erf_f32(x[i]))
-BLOCKS(gelu_tanh, gelu_tanh_f32(x[i]))
 ROW_OF(tanh)
 ROW_OF(sigmoid)
 ROW_OF(erf)
