@@ -22,7 +22,8 @@
 
 #define MAX_PHASES 16u
 /* Of a group; fewer leave most rows of a tile of gemm_f32 empty. With many inputs a product of all
- * taps takes less time up to FEW_OUTPUTS: what overlaps then is little beside it. */
+ * taps takes less time up to FEW_OUTPUTS: what overlaps then is little beside it. One tap has
+ * nothing that overlaps. */
 #define LEAST_OUTPUTS 4u
 #define FEW_OUTPUTS 24u
 #define MANY_INPUTS(outputs) (8 * (outputs))
@@ -156,7 +157,7 @@ bool pith_conv_phases_fit(const struct op_args *args, const struct op_env *env)
     const struct shape *w = &args->in[1]->shape;
     const uint32_t inputs = w->dim[0] / (uint32_t)args->attr[ATTR_CONV_T_GROUP];
     return args->weight && env->kernels->dense.mr != 0 && phases_of(args) > 0 &&
-           (inputs == 1 || w->dim[1] >= FEW_OUTPUTS ||
+           (inputs == 1 || shape_product(w, 2, w->rank) == 1 || w->dim[1] >= FEW_OUTPUTS ||
             (w->dim[1] >= LEAST_OUTPUTS && inputs < MANY_INPUTS(w->dim[1])));
 }
 
