@@ -145,6 +145,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost,
         cli_json_open(NULL, '{');
         cli_json_string("name", r->model->sizes[i].name);
         cli_json_uint("value", r->model->sizes[i].value);
+        cli_json_uint("min", pith_model_least_size(r->model, i));
         cli_json_uint("max", r->model->sizes[i].max);
         cli_json_close('}');
     }

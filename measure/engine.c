@@ -78,7 +78,9 @@ static enum pith_status as_in_file(const struct pith_engine *e, const struct pit
 enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err)
 {
     pith_plans_forget(e->plans, &e->opts);
-    return pith_plans_get(e->plans, e->opts.batch, &e->plan, err);
+    const enum pith_status st = pith_plans_get(e->plans, e->opts.batch, &e->plan, err);
+    e->from_file = e->from_file ? e->plan : NULL;
+    return st;
 }
 
 static enum pith_status take_threads(struct pith_engine *e, const struct pith_engine_opts *o)
@@ -113,7 +115,12 @@ enum pith_status pith_engine_fit_sizes(struct pith_engine *e, uint32_t batch,
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "a device has the sizes of the file alone");
     enum pith_status st = pith_sizes_fit(pith_plans_sizes(e->plans), inputs, n_inputs, err);
-    return st ? st : pith_plans_get(e->plans, batch, &e->plan, err);
+    st = st ? st : pith_plans_get(e->plans, batch, &e->plan, err);
+    if (!st && e->from_file && e->plan != e->from_file)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "the plan file is for other sizes: samples of several sizes take "
+                               "none");
+    return st;
 }
 
 /* The plan of e->image, at the sizes that m has. */
@@ -126,7 +133,9 @@ static enum pith_status prepare(struct pith_engine *e, const struct pith_model *
         return fail(err, st, "cannot start threads");
     st = open_plan_file(e, opts, err);
     st = st ? st : pith_plans_open(e->image, e->image_bytes, &e->opts, &e->plans, err);
-    return st ? st : as_in_file(e, opts, pith_engine_follow_sizes(e, m, err), err);
+    st = st ? st : as_in_file(e, opts, pith_engine_follow_sizes(e, m, err), err);
+    e->from_file = opts && opts->plan_file ? e->plan : NULL;
+    return st;
 }
 
 /* Closes e where st or the plan is a failure. */

@@ -16,8 +16,9 @@ struct pith_engine {
     bool shares_threads;      /* those of opts are another engine's */
     struct pith_plans *plans; /* owns */
     struct pith_plan *plan;
-    struct pith_cuda *cuda;        /* owns; NULL: it runs on the CPU */
-    struct pith_cuda_plan *device; /* owns */
+    const struct pith_plan *from_file; /* the plan that a plan file made; NULL: there is no file */
+    struct pith_cuda *cuda;            /* owns; NULL: it runs on the CPU */
+    struct pith_cuda_plan *device;     /* owns */
     bool device_or_fail;
     struct pith_error note; /* why it is not the requested device */
     uint64_t
@@ -38,7 +39,8 @@ enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pit
 void pith_engine_close_device(struct pith_engine *e);
 
 /* e->plan is that of `batch` rows for inputs of these shapes. PITH_ERR_ARGUMENT: they do not fit,
- * or it runs on a device, which has one plan. */
+ * or have other sizes than a plan file; PITH_ERR_UNSUPPORTED: it runs on a device, which has one
+ * plan. */
 enum pith_status pith_engine_fit_sizes(struct pith_engine *e, uint32_t batch,
                                        const struct pith_tensor *inputs, uint32_t n_inputs,
                                        struct pith_error *err);

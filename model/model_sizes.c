@@ -34,19 +34,6 @@ static uint32_t *input_dim(const struct pith_model *m, const struct pith_sized *
     return &v->dim[s->slot % PITH_MAX_RANK];
 }
 
-uint32_t pith_model_least_size(const struct pith_model *m, uint32_t i)
-{
-    uint32_t least = 1;
-    for (uint32_t k = 0; m && i < m->n_sizes && k < m->n_limits; k++) {
-        char *name = NULL;
-        const unsigned long number = strtoul(m->limits[k].formula, &name, 10);
-        const bool is = m->limits[k].most == 0 && strncmp(name, " - ", 3) == 0 &&
-                        strcmp(name + 3, m->sizes[i].name) == 0;
-        least = is && number > least ? (uint32_t)number : least;
-    }
-    return least;
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static enum pith_status write_numbers(struct pith_model *m, const uint32_t *value,
@@ -101,9 +88,41 @@ enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *valu
     return st;
 }
 
+/* ---- the least value --------------------------------------------------------------------------
+ */
+
+/* Where size i is 0, every node takes what it reads, and all outputs have elements. */
+static bool takes_none(struct pith_model *m, uint32_t i)
+{
+    uint32_t value[SIZE_NAMES];
+    for (uint32_t k = 0; k < m->n_sizes; k++)
+        value[k] = m->sizes[k].value;
+    const uint32_t before = value[i];
+    value[i] = 0;
+    bool takes = pith_model_set_sizes(m, value, NULL) == PITH_OK;
+    for (uint32_t k = 0; k < m->n_outputs && takes; k++)
+        takes = pith_value_elems(&m->values[m->outputs[k]]) > 0;
+    value[i] = before;
+    pith_model_set_sizes(m, value, NULL);
+    return takes;
+}
+
+uint32_t pith_model_least_size(struct pith_model *m, uint32_t i)
+{
+    uint32_t least = m && i < m->n_sizes && takes_none(m, i) ? 0 : 1;
+    for (uint32_t k = 0; m && i < m->n_sizes && k < m->n_limits; k++) {
+        char *name = NULL;
+        const unsigned long number = strtoul(m->limits[k].formula, &name, 10);
+        const bool is = m->limits[k].most == 0 && strncmp(name, " - ", 3) == 0 &&
+                        strcmp(name + 3, m->sizes[i].name) == 0;
+        least = is && number > least ? (uint32_t)number : least;
+    }
+    return least;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
-#define LINE_BYTES 2048 /* a formula of all terms with the longest names has fewer */
+#define LINE_BYTES 3072 /* a formula of all terms with the longest names has fewer */
 
 struct text {
     char *data;

@@ -171,14 +171,15 @@ enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, cons
 const char *pith_model_get_meta(const struct pith_model *m, const char *key); /* NULL: none */
 enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json);
 
-/* New values of the open sizes, value[m->n_sizes], each within 1..max: input dimensions and
+/* New values of the open sizes, value[m->n_sizes], each within 0..max: input dimensions and
  * attributes follow, then all shapes. PITH_ERR_ARGUMENT, and *err names the size; PITH_ERR_CORRUPT:
  * the network does not take these sizes. Nothing is changed then. */
 enum pith_status pith_model_set_sizes(struct pith_model *m, const uint32_t *value,
                                       struct pith_error *err);
 
-/* The least value of size i that limits leave; 1: they leave all, or there is no such size. */
-uint32_t pith_model_least_size(const struct pith_model *m, uint32_t i);
+/* The least value of size i that m takes beside the values that the others have. 0: it may be
+ * absent, as a cache before its first step. 1: there is no such size. m is unchanged. */
+uint32_t pith_model_least_size(struct pith_model *m, uint32_t i);
 
 struct pith_tensor;
 /* The values by which the inputs have these shapes: pith_sizes_fit of <pith/pith_host.h>, then

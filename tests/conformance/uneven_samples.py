@@ -63,6 +63,10 @@ def ids():
         check(open("a.pith", "rb").read() == open("b.pith", "rb").read(), f"{command[0]}: not as filled up by numpy")
         check(command[0] != "calibrate" or f"{len(rows)} samples" in printed, printed)
     pith("compare", "net.onnx", "a.pith", "-d", "ids=ids.txt")
+    pith("import", "net.onnx", "-o", "net.pith")
+    pith("plan", "net.pith", "--size", "seq=64", "-o", "net.plan")
+    printed = pith("run", "net.pith", "-d", "ids=ids.txt", "--plan", "net.plan", exit=2)
+    check("the plan file is for other sizes" in printed, printed)
     pith("check", "net.onnx", "-d", "ids=ids.txt")
 
 
