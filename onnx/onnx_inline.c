@@ -428,6 +428,25 @@ static enum pith_status end_region(struct onnx_import *im, const struct frame *f
     return append(im, &end);
 }
 
+/* A state that every iteration hands on as it is, is no state: the body reads what it begins as, a
+ * weight, say. The state itself then feeds nothing, and is dropped with what is dead. */
+static void link_constant_states(struct onnx_import *im, const struct onnx_region *r)
+{
+    const struct onnx_flat *begin = &im->flat[r->begin];
+    const uint32_t skipped = r->kind == ONNX_LOOP; /* the condition, in front of the states */
+    for (uint32_t i = 0; i < r->n_states; i++) {
+        const uint32_t state = begin->out + 1 + i, first = begin->in[2 * skipped + i];
+        uint32_t next = r->end_in[skipped + i];
+        const int64_t producer = im->values[next].producer;
+        const struct onnx_flat *flat = producer == ONNX_NONE ? NULL : &im->flat[producer];
+        if (next != state && flat && flat->role == ONNX_PLAIN && flat->n_in == 1 &&
+            strcmp(flat->node->op_type, "Identity") == 0)
+            next = flat->in[0];
+        if (next == state && first != ONNX_VALUE_NONE && !r->batched)
+            im->values[state].alias = first;
+    }
+}
+
 static enum pith_status close_body(struct inliner *w, struct frame *f)
 {
     struct onnx_import *im = w->im;
@@ -438,7 +457,10 @@ static enum pith_status close_body(struct inliner *w, struct frame *f)
         return pith_onnx_no_memory(im);
     enum pith_status status = body_outputs(im, f, r->end_in);
     w->depth--;
-    return status ? status : end_region(im, f, n);
+    if (status)
+        return status;
+    link_constant_states(im, r);
+    return end_region(im, f, n);
 }
 
 static enum pith_status close_branch(struct inliner *w, struct frame *f)

@@ -116,6 +116,7 @@ static const struct onnx_row rows[] = {
     {"Relu", PITH_OP_RELU, pith_lower_relu},
     {"Reshape", PITH_OP_RESHAPE, pith_lower_reshape},
     {"Resize", PITH_OP_RESIZE, pith_lower_resize},
+    {"ReverseSequence", PITH_OP_SLICE, pith_lower_reverse_sequence},
     {"RotaryEmbedding", PITH_OP_MUL, pith_lower_rotary_embedding},
     {"Round", PITH_OP_UNARY, pith_lower_unary},
     {"STFT", PITH_OP_CONV, pith_lower_stft},

@@ -111,6 +111,18 @@ static enum pith_status begin_loop(struct onnx_export *x, const struct pith_node
     return PITH_OK;
 }
 
+/* onnxruntime refuses two nodes of one name where one has a body: then that one has none. What a
+ * loop begins with may be computed by nodes that import called as the loop. */
+static const char *own_name(const struct onnx_export *x, const struct pith_node *region)
+{
+    for (uint32_t i = 0; i < x->m->n_nodes; i++) {
+        const struct pith_node *node = &x->m->nodes[i];
+        if (!(pith_op_get(node->op)->flags & OP_CONTROL) && strcmp(node->name, region->name) == 0)
+            return "";
+    }
+    return region->name;
+}
+
 /* How often at most: a constant, the count, or the smaller of both. */
 static const char *trip_count(struct onnx_export *x, const struct pith_node *loop)
 {
@@ -119,13 +131,7 @@ static const char *trip_count(struct onnx_export *x, const struct pith_node *loo
     const char *count = counted ? x->names[loop->in[0]] : NULL;
     if (trips == INT32_MAX)
         return counted ? count : "";
-    int64_t *kept = pith_export_alloc(x, 1, sizeof *kept);
-    if (!kept)
-        return NULL;
-    *kept = trips;
-    const char *limit =
-        pith_export_tensor(x, pith_export_name(x, "trips"), ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 0,
-                           NULL, kept, sizeof *kept);
+    const char *limit = pith_export_ints_tensor(x, &trips, 1);
     if (!counted)
         return limit;
     const char *least = pith_export_name(x, "trips");
@@ -184,7 +190,7 @@ static enum pith_status end_loop(struct onnx_export *x, const struct pith_node *
     if (x->failed)
         return PITH_OK;
     const char *trips = trip_count(x, loop);
-    Onnx__NodeProto *node = pith_export_node(x, "Loop", loop->name);
+    Onnx__NodeProto *node = pith_export_node(x, "Loop", own_name(x, loop));
     pith_export_input(node, trips);
     pith_export_input(node, cond ? x->names[loop->in[count]] : "");
     for (uint32_t i = count + cond; i < loop->n_in; i++)
@@ -245,7 +251,7 @@ static enum pith_status end_branch(struct onnx_export *x, const struct pith_node
     x->graph.n_node = r->n_node;
     if (x->failed)
         return PITH_OK;
-    Onnx__NodeProto *node = pith_export_node(x, "If", r->begin->name);
+    Onnx__NodeProto *node = pith_export_node(x, "If", own_name(x, r->begin));
     pith_export_input(node, x->names[r->begin->in[0]]);
     for (uint32_t i = 0; i < end->n_out; i++)
         pith_export_output(node, x->names[end->out[i]]);

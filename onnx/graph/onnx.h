@@ -152,6 +152,7 @@ struct onnx_region {
     /* what lowering the begin has found */
     bool never, taken_first, taken_second; /* never run; only one branch is */
     bool endless;                          /* as far as count and first condition go */
+    bool counted;                          /* what the condition says is in the number of trips */
     uint32_t emitted, emitted_middle;      /* numbers in im->nodes, plus 1 */
 };
 
@@ -572,6 +573,7 @@ onnx_lower_fn pith_lower_transpose, pith_lower_identity, pith_lower_cast, pith_l
 onnx_lower_fn pith_lower_cast_like, pith_lower_dropout, pith_lower_formula;
 onnx_lower_fn pith_lower_prelu, pith_lower_stft;
 onnx_lower_fn pith_lower_concat, pith_lower_split, pith_lower_slice, pith_lower_pad;
+onnx_lower_fn pith_lower_reverse_sequence;
 onnx_lower_fn pith_lower_reduce_mean, pith_lower_resize, pith_lower_grid_sample;
 onnx_lower_fn pith_lower_shape, pith_lower_size, pith_lower_constant_of_shape, pith_lower_range;
 onnx_lower_fn pith_lower_eye_like;

@@ -8,6 +8,7 @@
  * that never runs is left out: its results are its initial states. */
 #include "validate/graph.h"
 #include "onnx/graph/onnx.h"
+#include "onnx/lower/onnx_loop_count.h"
 #include "op_interface/op_attr.h"
 
 #include <stdio.h>
@@ -192,11 +193,14 @@ static enum pith_status begin_loop(struct onnx_lower *l)
             status = pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %u is missing", i);
     if (status || r->never)
         return status;
+    uint32_t iteration = l->first_out, wanted = condition_of(l) + 1;
     r->endless = l->in[0] == ONNX_VALUE_NONE && t.condition == ONNX_VALUE_NONE;
-    status = emit_loop(l, &t, 2);
+    if (t.count == ONNX_VALUE_NONE && t.condition == ONNX_VALUE_NONE)
+        status = pith_onnx_count_trips(l, wanted, &t.n, &r->counted);
+    if (!status)
+        status = emit_loop(l, &t, 2);
     if (!status)
         status = make_scalar(l, condition_of(l), PITH_BOOL, 1);
-    uint32_t iteration = l->first_out, wanted = condition_of(l) + 1;
     if (status || !r->iteration_is_list) {
         im->values[wanted].alias = iteration;
         return status;
@@ -384,8 +388,11 @@ static enum pith_status settle_condition(struct onnx_lower *l, uint32_t *value)
     bool constant;
     int64_t holds = 1;
     enum pith_status status = pith_onnx_as_scalar(l, "next condition", PITH_BOOL, value);
-    if (!status)
-        status = pith_onnx_constant_scalar(l, *value, &constant, &holds);
+    if (!status && region_of(l)->counted)
+        *value = ONNX_VALUE_NONE;
+    if (status || region_of(l)->counted)
+        return status;
+    status = pith_onnx_constant_scalar(l, *value, &constant, &holds);
     if (status)
         return status;
     struct onnx_node *loop = &l->im->nodes[region_of(l)->emitted - 1];

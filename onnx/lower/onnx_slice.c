@@ -67,11 +67,6 @@ static enum pith_status split_sizes(struct onnx_lower *l, uint32_t dim, struct o
         if (sizes->n != l->n_out)
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%u sizes for %u outputs", sizes->n,
                                        l->n_out);
-        for (uint32_t i = 0; i < sizes->n; i++)
-            if (sizes->v[i] == 0)
-                return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                           "part %u is empty, and empty tensors are not supported",
-                                           i);
         if (sizes->n > PITH_MAX_RANK && are_equal_parts(sizes, dim))
             sizes->n = 0; /* more than a list holds, and not needed */
         return PITH_OK;
@@ -89,6 +84,57 @@ static enum pith_status split_sizes(struct onnx_lower *l, uint32_t dim, struct o
     return PITH_OK;
 }
 
+/* A part of no elements, as output i: a Concat goes on without it; what computes something of it is
+ * refused. */
+static enum pith_status take_nothing(struct onnx_lower *l, uint32_t i, const struct shape *s)
+{
+    struct onnx_value *v = &l->im->values[l->first_out + i];
+    v->data = pith_onnx_alloc(&l->im->budget, 1, 1);
+    if (!v->data)
+        return pith_onnx_no_memory(l->im);
+    v->type = l->im->values[l->in[0]].type;
+    v->shape = v->other = *s;
+    v->known = v->constant = v->empty = true;
+    l->done = true;
+    return PITH_OK;
+}
+
+/* Some parts are empty: the others are slices. */
+static enum pith_status split_apart(struct onnx_lower *l, uint32_t axis,
+                                    const struct onnx_ints *sizes)
+{
+    struct onnx_steps s = {.l = l};
+    const struct shape whole = *pith_onnx_in_shape(l, 0);
+    struct shape nothing = whole;
+    const uint32_t dim = whole.dim[axis];
+    const bool empty = l->im->values[l->in[0]].empty; /* its shape says nothing */
+    int64_t at = 0;
+    for (uint32_t i = 0; i < sizes->n && !empty; i++) {
+        if (sizes->v[i] < 0 || sizes->v[i] > dim - at)
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "part %u has %lld of %u elements", i,
+                                       (long long)sizes->v[i], dim);
+        at += sizes->v[i];
+    }
+    if (at == 0 && !empty)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "all its parts are empty");
+    if (at != dim && !empty)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "its parts have %lld of %u elements",
+                                   (long long)at, dim);
+    nothing.dim[axis] = 0;
+    at = 0;
+    for (uint32_t i = 0; i < sizes->n && !s.status; at += sizes->v[i++]) {
+        const int64_t n = sizes->v[i];
+        if (n == 0 || empty)
+            s.status = take_nothing(l, i, &nothing);
+        else
+            pith_step_result(&s, i,
+                             n == dim ? l->in[0]
+                                      : pith_step_slice(&s, l->in[0], (int32_t)axis, (int32_t)at,
+                                                        (int32_t)(at + n), 1));
+    }
+    return s.status;
+}
+
 enum pith_status pith_lower_split(struct onnx_lower *l)
 {
     uint32_t axis;
@@ -99,6 +145,9 @@ enum pith_status pith_lower_split(struct onnx_lower *l)
     status = split_sizes(l, pith_onnx_in_shape(l, 0)->dim[axis], &sizes);
     if (status)
         return status;
+    for (uint32_t i = 0; i < sizes.n; i++)
+        if (sizes.v[i] == 0)
+            return split_apart(l, axis, &sizes);
     l->n_in = 1;
     return pith_onnx_set_ints(l, "split", ATTR_SPLIT_SIZES, sizes.v, sizes.n);
 }
@@ -147,20 +196,6 @@ static int64_t slice_count(int64_t start, int64_t end, int64_t step, int64_t dim
     return count > 0 ? count : 0;
 }
 
-/* A part of no elements: a Concat goes on without it; what computes something of it is refused. */
-static enum pith_status take_nothing(struct onnx_lower *l, const struct shape *s)
-{
-    struct onnx_value *v = &l->im->values[l->first_out];
-    v->data = pith_onnx_alloc(&l->im->budget, 1, 1);
-    if (!v->data)
-        return pith_onnx_no_memory(l->im);
-    v->type = l->im->values[l->in[0]].type;
-    v->shape = v->other = *s;
-    v->known = v->constant = v->empty = true;
-    l->done = true;
-    return PITH_OK;
-}
-
 enum pith_status pith_lower_slice(struct onnx_lower *l)
 {
     struct onnx_ints starts, ends, axes, steps;
@@ -192,7 +227,7 @@ enum pith_status pith_lower_slice(struct onnx_lower *l)
         empty = empty || shape.dim[axes.v[i]] == 0;
     }
     if (empty)
-        return take_nothing(l, &shape);
+        return take_nothing(l, 0, &shape);
     status = pith_onnx_set_ints(l, "axes", ATTR_SLICE_AXES, axes.v, n);
     if (!status)
         status = pith_onnx_set_ints(l, "starts", ATTR_SLICE_STARTS, starts.v, n);
@@ -201,6 +236,89 @@ enum pith_status pith_lower_slice(struct onnx_lower *l)
     if (!status && steps.present)
         status = pith_onnx_set_ints(l, "steps", ATTR_SLICE_STEPS, steps.v, n);
     return status;
+}
+
+static int64_t length_of(const struct onnx_value *v, const void *data, uint64_t i)
+{
+    return v->type == PITH_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
+}
+
+/* All n sequences are `dim` long; data: their lengths. */
+static bool are_whole(const struct onnx_value *v, const void *data, uint64_t n, int64_t dim)
+{
+    bool whole = data != NULL;
+    for (uint64_t i = 0; i < n && whole; i++)
+        whole = length_of(v, data, i) == dim;
+    return whole;
+}
+
+/* Each sequence backwards as far as it is long: rows of both axes as one are gathered. */
+static enum pith_status reverse_parts(struct onnx_lower *l, uint32_t time)
+{
+    struct onnx_steps s = {.l = l};
+    const struct onnx_value *lengths = &l->im->values[l->in[1]];
+    const struct shape x = *pith_onnx_in_shape(l, 0);
+    int32_t dims[PITH_MAX_RANK];
+    for (uint32_t i = 0; i < x.rank; i++)
+        dims[i] = (int32_t)x.dim[i];
+    const uint32_t n = x.dim[0] * x.dim[1];
+    void *data;
+    uint32_t rows[2] = {0, pith_step_constant(&s, PITH_I64, 1, &n, &data)};
+    lengths = &l->im->values[l->in[1]];
+    for (uint32_t i = 0; i < n && data; i++) {
+        const uint32_t at[2] = {i / x.dim[1], i % x.dim[1]}; /* of axis 0 and 1 */
+        const int64_t length = length_of(lengths, lengths->data, at[1 - time]);
+        const int64_t t = at[time] < length ? length - 1 - at[time] : at[time];
+        ((int64_t *)data)[i] = time == 0 ? t * x.dim[1] + at[1] : at[0] * (int64_t)x.dim[1] + t;
+    }
+    const struct step_attr axis = {ATTR_GATHER_AXIS, 0};
+    dims[1] = (int32_t)n;
+    rows[0] = pith_step_reshape(&s, l->in[0], x.rank - 1, dims + 1);
+    dims[1] = (int32_t)x.dim[1];
+    const uint32_t gathered = pith_step(&s, PITH_OP_GATHER, 2, rows, 1, &axis);
+    l->im->batch_open = false;
+    return pith_step_result(&s, 0, pith_step_reshape(&s, gathered, x.rank, dims));
+}
+
+/* Sequences as long as the time axis, as those of Keras' layers, are that axis backwards. */
+enum pith_status pith_lower_reverse_sequence(struct onnx_lower *l)
+{
+    int64_t time = 0, batch = 1;
+    if (l->n_in != 2 || !pith_onnx_has_input(l, 0) || !pith_onnx_has_input(l, 1))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "it has %u inputs, 2 are allowed", l->n_in);
+    enum pith_status status = pith_onnx_get_int(l, "time_axis", 0, &time);
+    if (!status)
+        status = pith_onnx_get_int(l, "batch_axis", 1, &batch);
+    const struct shape s = *pith_onnx_in_shape(l, 0);
+    if (!status && (s.rank < 2 || time < 0 || time > 1 || batch != 1 - time))
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "its axes are %lld and %lld of %u",
+                                   (long long)time, (long long)batch, s.rank);
+    const struct onnx_value *v = &l->im->values[l->in[1]];
+    if (!status && (!v->constant || v->empty || (v->type != PITH_I64 && v->type != PITH_I32)))
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "the lengths of its sequences are no constant");
+    if (!status)
+        status = pith_onnx_load(l->im, l->in[1]);
+    if (status)
+        return status;
+    v = &l->im->values[l->in[1]];
+    const int64_t dim = s.dim[time];
+    const uint64_t n = shape_elems(&v->shape);
+    bool fits = n == s.dim[batch];
+    for (uint64_t i = 0; i < n && fits; i++)
+        fits = length_of(v, v->data, i) >= 0 && length_of(v, v->data, i) <= dim;
+    if (!fits)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "its lengths are not %u of up to %lld",
+                                   s.dim[batch], (long long)dim);
+    if (!are_whole(v, v->data, n, dim))
+        return reverse_parts(l, (uint32_t)time);
+    const struct onnx_value *x = &l->im->values[l->in[0]];
+    if ((x->varies && x->other.dim[time] != dim) ||
+        (v->varies && !are_whole(v, v->other_data, shape_elems(&v->other), dim)))
+        l->im->batch_open = false;
+    struct onnx_steps steps = {.l = l};
+    return pith_step_result(
+        &steps, 0, pith_step_slice(&steps, l->in[0], (int32_t)time, INT32_MAX, INT32_MIN, -1));
 }
 
 /* pads: begins then ends, of `axes` or of all axes in order. */

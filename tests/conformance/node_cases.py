@@ -45,7 +45,7 @@ LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpNormalizatio
 MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mul Neg NonMaxSuppression Not
 OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RNN Range Reciprocal ReduceL1
 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-ReduceSumSquare Relu Reshape Resize Round Scan ScatterElements ScatterND Selu Shape Sigmoid Sign Sin
+ReduceSumSquare Relu Reshape Resize ReverseSequence Round Scan ScatterElements ScatterND Selu Shape Sigmoid Sign Sin
 Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh ThresholdedRelu
 Tile TopK Transpose Trilu Unsqueeze Upsample Where Xor
 """.split())
@@ -65,7 +65,8 @@ FROZEN = {
     "Range": (0, 1, 2), "ReduceL1": (1,), "ReduceL2": (1,), "ReduceLogSum": (1,),
     "ReduceLogSumExp": (1,), "ReduceMax": (1,), "ReduceMean": (1,), "ReduceMin": (1,),
     "ReduceProd": (1,), "ReduceSum": (1,), "ReduceSumSquare": (1,), "Reshape": (1,),
-    "Resize": (1, 2, 3), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "STFT": (1, 2, 3), "Tile": (1,),
+    "Resize": (1, 2, 3), "ReverseSequence": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
+    "STFT": (1, 2, 3), "Tile": (1,),
     "TopK": (1,), "Trilu": (1,), "Unsqueeze": (1,), "Upsample": (1,),
 }
 OF_SHAPE_ALONE = {"Shape", "Size"}

@@ -96,10 +96,30 @@ static void test_nothing_left(void **state)
     build_ints(&g, "from", 1, 5);
     build_ints(&g, "to", 1, 9);
     refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED, "net.onnx: output 'y' has no elements");
-    g = graph_of(build_node("Split", "p", "x parts -> z y"));
+    g = graph_of(build_node("Split", "p", "x parts -> y z"));
     build_ints(&g, "parts", 2, 0, 2);
-    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'p' (Split): part 0 is empty, and empty tensors are not supported");
+    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED, "net.onnx: output 'y' has no elements");
+    g = graph_of(build_node("Split", "p", "x parts -> y z"));
+    build_ints(&g, "parts", 2, 0, 3);
+    refuse(build_model(g, 13), NULL, PITH_ERR_CORRUPT,
+           "net.onnx: node 'p' (Split): part 1 has 3 of 2 elements");
+}
+
+/* Parts of no elements, which a Concat leaves out, as in frames of sound; the others are Slices. */
+static void test_split_with_empty_parts(void **state)
+{
+    (void)state;
+    struct proto split = build_node("Split", "p", "x parts -> a b c d");
+    build_attr_int(&split, "axis", 1);
+    struct proto concat = build_node("Concat", "", "a b c d -> y");
+    build_attr_int(&concat, "axis", 1);
+    struct proto g = graph_of(split);
+    proto_message(&g, GRAPH_NODE, concat);
+    build_ints(&g, "parts", 4, 0, 1, 0, 2);
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    nodes_are(m, 3, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_CONCAT);
+    assert_int_equal(output(m, 0)->dim[1], 3);
+    pith_model_free(m);
 }
 
 static void test_backward_slice(void **state)
@@ -545,6 +565,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty_part_of_a_shape),
         cmocka_unit_test(test_nothing_left),
+        cmocka_unit_test(test_split_with_empty_parts),
         cmocka_unit_test(test_backward_slice),
         cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_output_names),

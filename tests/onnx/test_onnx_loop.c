@@ -251,6 +251,11 @@ static struct proto loop_body(const char *condition)
         proto_message(&g, GRAPH_NODE, build_node("Squeeze", "q1", "e -> e1"));
         proto_message(&g, GRAPH_NODE, build_node("Squeeze", "q2", "f -> f1"));
     }
+    if (strcmp(condition, "counted") == 0) {
+        proto_message(&g, GRAPH_NODE, build_node("Less", "less", "i2 five -> counted"));
+        proto_message(&g, GRAPH_NODE, build_node("Add", "next", "i1 i1 -> i2"));
+        proto_message(&g, GRAPH_NODE, build_node("Identity", "same", "i -> i1"));
+    }
     body_input(&g, "i", BUILD_INT64, 0);
     body_input(&g, "c", BOOL_TYPE, 0);
     body_input(&g, "s", BUILD_FLOAT, 1);
@@ -313,6 +318,10 @@ static void test_loop_conditions(void **state)
     loop_is(loop_file("many yes x -> y z", loop_body("computed"), "y -> r"), INT32_MAX, 0, 1, 9);
     loop_is(loop_file("n yes x -> y z", loop_body("computed"), "y -> r"), INT32_MAX, 1, 1, 9);
     loop_is(loop_file("' yes x -> y z", loop_body("computed"), "y -> r"), INT32_MAX, 0, 1, 9);
+    /* 0, 2, 4 are less than 5, and 6 is not: the condition is a number of trips */
+    loop_is(loop_file("many yes x -> y z", loop_body("counted"), "z -> r"), 4, 0, 0, 4);
+    loop_is(loop_file("' yes x -> y z", loop_body("counted"), "y -> r"), 4, 0, 0, 4);
+    loop_is(loop_file("n yes x -> y z", loop_body("counted"), "y -> r"), INT32_MAX, 1, 1, 6);
 }
 
 /* What a refusal advises works: the count is given, and what is collected has a size. */
