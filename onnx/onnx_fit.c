@@ -3,7 +3,9 @@
  *
  *     each size alone   a straight line through three values: its slope, p / q
  *     all at once       what the lines do not explain is a product of two sizes
- *     rounded down      where one size alone gives no line: (c S + d) / q, the smallest such q */
+ *     rounded down      where one size alone gives no line: (c S + d) / q, the smallest such q
+ *     padded            what goes up to the next multiple: c ((S + d) / q) + a S + b, also halved
+ *     counted           products of two such quotients, as windows of a picture */
 #include "onnx/onnx_fit.h"
 
 #include <math.h>
@@ -12,6 +14,8 @@
 #define MOST_DIVISOR 4096     /* resampling from 44.1 to 16 kHz has 441 */
 #define MOST_COMMON (1 << 20) /* of all divisors */
 #define MOST_OF_PRODUCT 64
+#define MOST_STEP 256 /* of quotients: windows of 7 after a stride of 32 have 224 */
+#define MOST_PARTS 512
 
 static int64_t common(int64_t a, int64_t b)
 {
@@ -125,9 +129,33 @@ static void slopes(const struct onnx_fit *f, uint32_t i, double *least, double *
         }
 }
 
+/* Of low to high: rounded down, up, to the nearest, or up what was rounded down before; else the
+ * number next to these. */
+static int64_t likely_rest(int64_t q, int64_t low, int64_t high)
+{
+    if (low <= 0 && high >= 0)
+        return 0;
+    if (low <= q - 1 && high >= q - 1)
+        return q - 1;
+    if (low <= q / 2 && high >= q / 2)
+        return q / 2;
+    for (int64_t r = q - 1; r > 1; r--)
+        if (q % r == 0 && q - r >= low && q - r <= high)
+            return q - r;
+    return low > 0 ? low : high;
+}
+
+/* The first S from `base` on that q divides with d: where (S + d) / q steps up, and with a smaller
+ * d does not yet. */
+static uint32_t step_at(uint32_t base, int64_t q, int64_t d)
+{
+    const int64_t sum = (int64_t)base + d, rest = (sum % q + q) % q;
+    return (uint32_t)(rest ? base + (q - rest) : base);
+}
+
 /* (c S + d) / q of size i. The slopes that values leave must be so few that a fraction with such a
  * divisor is hardly among them by chance: resampling by 640 / 441 looks like 16 / 11 for long. */
-static bool rounded(const struct onnx_fit *f, uint32_t i, struct size_expression *e)
+static bool rounded(struct onnx_fit *f, uint32_t i, struct size_expression *e)
 {
     double least, most;
     slopes(f, i, &least, &most);
@@ -139,17 +167,16 @@ static bool rounded(const struct onnx_fit *f, uint32_t i, struct size_expression
                 low = from > low ? from : low;
                 high = from + q - 1 < high ? from + q - 1 : high;
             }
-            /* rounded down, up, to the nearest, or the number next to these */
-            int64_t d = low <= 0 && high >= 0           ? 0
-                        : low <= q - 1 && high >= q - 1 ? q - 1
-                        : low <= q / 2 && high >= q / 2 ? q / 2
-                        : low > 0                       ? low
-                                                        : high;
+            const int64_t d = likely_rest(q, low, high);
             *e = (struct size_expression){.divisor = (uint32_t)q};
             add_term(e, c, 1, i, 0);
             add_term(e, d, 0, 0, 0);
-            if (low <= high && pith_onnx_fits(f, e))
-                return true;
+            if (low > high || !pith_onnx_fits(f, e))
+                continue;
+            f->undecided = c == 1 && low < high;
+            f->next_size = i;
+            f->next_value = step_at(f->size[0][i], q, low + (high - low + 1) / 2);
+            return true;
         }
     return false;
 }
@@ -178,8 +205,177 @@ static bool squared(const struct onnx_fit *f, uint32_t i, struct size_expression
     return pith_onnx_fits(f, e);
 }
 
-bool pith_onnx_fit(const struct onnx_fit *f, struct size_expression *e)
+/* ---- with quotients as factors ----------------------------------------------------------------
+ */
+
+/* (S + d) / q of a size S. Strides and windows round down, up, or up what was rounded down before:
+ * d is q - r where r divides q. */
+struct part {
+    uint32_t q;
+    int32_t d;
+};
+
+static int64_t value_of(const struct onnx_fit *f, uint32_t k, uint32_t i, struct part p)
 {
+    return ((int64_t)f->size[k][i] + p.d) / p.q;
+}
+
+/* p of size i becomes a factor of term t. */
+static void add_part(struct size_expression *e, uint32_t t, uint32_t i, struct part p)
+{
+    uint8_t *factor = &e->term[t].factor[e->term[t].n_factors++];
+    *factor = (uint8_t)i;
+    if (p.q == 1)
+        return;
+    *factor = (uint8_t)(SIZE_NAMES + e->n_quotients);
+    e->quotient[e->n_quotients++] = (struct size_quotient){(uint8_t)i, 1, p.d, p.q};
+}
+
+/* (c p + a r + b) / by, p and r of size i. */
+static bool sum_of_parts(const struct onnx_fit *f, uint32_t i, struct part p, int64_t c,
+                         struct part r, int64_t a, int64_t b, uint32_t by,
+                         struct size_expression *e)
+{
+    *e = (struct size_expression){.divisor = by, .n_terms = 1 + (a != 0)};
+    e->term[0].times = (int32_t)c;
+    e->term[1].times = (int32_t)a;
+    add_part(e, 0, i, p);
+    if (a)
+        add_part(e, 1, i, r);
+    add_term(e, b, 0, 0, 0);
+    return pith_onnx_fits(f, e);
+}
+
+/* c p + b */
+static bool multiple_of(const struct onnx_fit *f, uint32_t i, struct part p,
+                        struct size_expression *e)
+{
+    const int64_t at = value_of(f, 0, i, p);
+    for (uint32_t k = 1; k < f->n_passes; k++) {
+        const int64_t step = value_of(f, k, i, p) - at, rise = (int64_t)f->number[k] - f->number[0];
+        if (step == 0)
+            continue;
+        return rise % step == 0 && rise && rise / step <= INT32_MAX && rise / step >= -INT32_MAX &&
+               sum_of_parts(f, i, p, rise / step, p, 0, f->number[0] - rise / step * at, 1, e);
+    }
+    return false;
+}
+
+/* What is missing from r to the next multiple of q / r.q, or goes beyond the last one; all of it,
+ * or half. */
+static bool missing_to(const struct onnx_fit *f, uint32_t i, struct part p, struct part r,
+                       struct size_expression *e)
+{
+    const int64_t m = p.q / r.q;
+    for (int64_t a = -1; a <= 1; a += 2) {
+        const int64_t rest = f->number[0] - a * (value_of(f, 0, i, r) - m * value_of(f, 0, i, p));
+        if (sum_of_parts(f, i, p, -a * m, r, a, rest, 1, e) ||
+            sum_of_parts(f, i, p, -a * m, r, a, 0, 2, e) ||
+            sum_of_parts(f, i, p, -a * m, r, a, 1, 2, e))
+            return true;
+    }
+    return false;
+}
+
+static bool padded(const struct onnx_fit *f, uint32_t i, struct size_expression *e)
+{
+    for (uint32_t other = 0; other < 2; other++) /* first what strides and windows give */
+        for (uint32_t q = 2; q <= MOST_STEP; q++)
+            for (uint32_t d = 0; d < q; d++)
+                if ((q % (q - d) != 0) == other &&
+                    multiple_of(f, i, (struct part){q, (int32_t)d}, e))
+                    return true;
+    for (uint32_t q = 2; q <= MOST_STEP; q++)
+        for (uint32_t r = 1; r <= q; r++)
+            for (uint32_t of = 1; of < q && q % r == 0; of++) {
+                const struct part p = {q, (int32_t)(q - r)};
+                if (q % of == 0 && (missing_to(f, i, p, (struct part){of, 0}, e) ||
+                                    missing_to(f, i, p, (struct part){of, (int32_t)of - 1}, e)))
+                    return true;
+            }
+    return false;
+}
+
+/* Parts of size i that change where the numbers do, when it alone is another; returns how many. */
+static uint32_t likely_parts(const struct onnx_fit *f, uint32_t i, struct part *list)
+{
+    uint32_t n = 0;
+    for (uint32_t q = 1; q <= MOST_STEP; q++)
+        for (uint32_t r = 1; r <= q && n < MOST_PARTS; r++) {
+            const struct part p = {q, (int32_t)(q - r)};
+            bool likely = q % r == 0;
+            for (uint32_t k = 1 + 2 * i; k < 3 + 2 * i && likely; k++)
+                likely = (value_of(f, k, i, p) == value_of(f, 0, i, p)) ==
+                         (f->number[k] == f->number[0]);
+            if (likely)
+                list[n++] = p;
+        }
+    return n;
+}
+
+/* A number times a part of size a times one of size b, plus what is left. */
+static bool counted_of(const struct onnx_fit *f, uint32_t a, uint32_t b, struct size_expression *e)
+{
+    struct part of_a[MOST_PARTS], of_b[MOST_PARTS];
+    const uint32_t n_a = likely_parts(f, a, of_a), n_b = likely_parts(f, b, of_b);
+    const uint32_t last = f->n_passes - 1;
+    const int64_t rise = (int64_t)f->number[last] - f->number[0];
+    for (uint32_t i = 0; i < n_a; i++)
+        for (uint32_t k = 0; k < n_b; k++) {
+            const int64_t first = value_of(f, 0, a, of_a[i]) * value_of(f, 0, b, of_b[k]);
+            const int64_t step =
+                value_of(f, last, a, of_a[i]) * value_of(f, last, b, of_b[k]) - first;
+            if (step == 0 || rise == 0 || rise % step != 0 || rise / step > INT32_MAX ||
+                rise / step < -INT32_MAX)
+                continue;
+            *e = (struct size_expression){.divisor = 1, .n_terms = 1};
+            e->term[0].times = (int32_t)(rise / step);
+            add_part(e, 0, a, of_a[i]);
+            add_part(e, 0, b, of_b[k]);
+            add_term(e, f->number[0] - rise / step * first, 0, 0, 0);
+            if (pith_onnx_fits(f, e))
+                return true;
+        }
+    return false;
+}
+
+/* All numbers divided by size i; false: they are no multiples. */
+static bool divide(struct onnx_fit *f, uint32_t i)
+{
+    for (uint32_t k = 0; k < f->n_passes; k++) {
+        const int32_t size = (int32_t)f->size[k][i];
+        if (size == 0 || f->number[k] % size != 0)
+            return false;
+        f->number[k] /= size;
+    }
+    return true;
+}
+
+static bool counted(const struct onnx_fit *f, struct size_expression *e)
+{
+    for (uint32_t a = 0; a < f->n_sizes; a++)
+        for (uint32_t b = a + 1; b < f->n_sizes; b++)
+            if (!f->skipped[a] && !f->skipped[b] && counted_of(f, a, b, e))
+                return true;
+    for (uint32_t by = 0; by < f->n_sizes; by++) {
+        struct onnx_fit divided = *f;
+        if (f->skipped[by] || !divide(&divided, by))
+            continue;
+        for (uint32_t a = 0; a < f->n_sizes; a++)
+            for (uint32_t b = a + 1; b < f->n_sizes; b++)
+                if (a != by && b != by && !f->skipped[a] && !f->skipped[b] &&
+                    counted_of(&divided, a, b, e)) {
+                    e->term[0].factor[e->term[0].n_factors++] = (uint8_t)by;
+                    if (e->n_terms == 1 && pith_onnx_fits(f, e))
+                        return true;
+                }
+    }
+    return false;
+}
+
+bool pith_onnx_fit(struct onnx_fit *f, struct size_expression *e)
+{
+    f->undecided = false;
     struct lines l = {.q = 1};
     int64_t p[SIZE_NAMES] = {0}, q[SIZE_NAMES];
     bool all_lines = true;
@@ -197,7 +393,7 @@ bool pith_onnx_fit(const struct onnx_fit *f, struct size_expression *e)
     if (all_lines && l.q <= MOST_COMMON && (sum_of(f, &l, 0, 0, 0, e) || with_product(f, &l, e)))
         return true;
     for (uint32_t i = 0; i < f->n_sizes; i++)
-        if (!f->skipped[i] && (squared(f, i, e) || rounded(f, i, e)))
+        if (!f->skipped[i] && (squared(f, i, e) || rounded(f, i, e) || padded(f, i, e)))
             return true;
-    return false;
+    return counted(f, e);
 }

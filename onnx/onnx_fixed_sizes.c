@@ -50,14 +50,13 @@ enum pith_status pith_onnx_find_stop(struct open_import *o, const uint32_t *valu
     struct pith_import_opts opts;
     struct onnx_import im;
     struct pith_input_shape *shape = calloc(o->n_inputs + 1u, sizeof *shape);
-    *s = (struct stop){.place = UINT32_MAX};
+    *s = (struct stop){.place = 0}; /* where these numbers are no dimensions */
     if (!shape)
         return PITH_ERR_MEMORY;
     enum pith_status status = pith_onnx_begin_pass(o, value, shape, &opts, &im);
     if (!status) {
         status = pith_onnx_to_nodes(&im, o->bytes, o->n);
-        if (status && im.stopped < im.n_order)
-            s->place = im.stopped;
+        s->place = status && im.stopped < im.n_order ? im.stopped : UINT32_MAX;
         note_inputs(&im, of < s->place ? of : s->place, s);
         if (status == PITH_ERR_UNSUPPORTED)
             s->reason = pith_crc32c(1, o->err.text, strlen(o->err.text));

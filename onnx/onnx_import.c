@@ -140,7 +140,11 @@ enum pith_status pith_onnx_open_sizes(const struct onnx_import *like, const void
     quiet.err = &second;
     if (status != PITH_ERR_MEMORY && status != PITH_ERR_LIMIT && (status || !made->batch_open)) {
         enum pith_status again = pith_onnx_read_open(&quiet, bytes, n, false, &other);
-        if (!again || again == PITH_ERR_MEMORY) {
+        /* with a size for the batch there is one more, unless some became the same */
+        const bool fewer = !status && !again && other->n_sizes <= made->n_sizes;
+        if (fewer)
+            pith_model_free(other);
+        if ((!again && !fewer) || again == PITH_ERR_MEMORY) {
             pith_model_free(made);
             made = other;
             status = again;

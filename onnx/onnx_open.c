@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/error_fill.h"
+#include "op_interface/op_attr.h"
 
 #define PASSES ONNX_FIT_PASSES
 #define MOST_LENGTHENED 1024 /* times: how far indices of a table are followed */
@@ -91,8 +92,10 @@ static enum pith_status note_dim(struct open_import *o, uint32_t input, uint32_t
         return PITH_OK;
     if (known && *known->same_as)
         text = strcpy(name, known->same_as);
+    const uint32_t n_names = o->names.n;
     if (!d->named || strcmp(text, "N") == 0 ||
-        !pith_size_parse(text, strlen(text), &o->names, true, &d->e)) {
+        !pith_size_parse(text, strlen(text), &o->names, true, &d->e) || d->e.n_quotients) {
+        o->names.n = n_names;
         if (!pith_size_parse(name, strlen(name), &o->names, true, &d->e))
             return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "it has more than %u open sizes",
                                    (unsigned)SIZE_NAMES);
@@ -502,18 +505,6 @@ enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_n
     return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "node '%s' %s", node->name, why);
 }
 
-/* One name for all that are the same number. */
-static void fill_fit(const struct open_import *o, struct onnx_fit *f)
-{
-    f->n_sizes = o->names.n;
-    f->n_passes = o->n_passes;
-    for (uint32_t k = 0; k < o->n_passes; k++)
-        for (uint32_t i = 0; i < o->names.n; i++)
-            f->size[k][i] = o->value[k][i];
-    for (uint32_t i = 0; i < o->names.n; i++)
-        f->skipped[i] = o->same_as[i] != i;
-}
-
 static bool add_sized(struct pith_model *m, struct pith_sized *list, uint32_t *n, uint32_t slot,
                       const struct size_expression *e, const struct size_names *names)
 {
@@ -521,6 +512,19 @@ static bool add_sized(struct pith_model *m, struct pith_sized *list, uint32_t *n
     pith_size_print(e, names, text, sizeof text);
     list[*n] = (struct pith_sized){slot, pith_model_strdup(m, text)};
     return list[(*n)++].formula != NULL;
+}
+
+/* Entry `slot` of a Reshape is what is left with some sizes, where others give it a number: it may
+ * be what is left with all. */
+static bool is_rest(const struct open_import *o, uint32_t i, uint32_t slot)
+{
+    bool rest = false, other = false;
+    for (uint32_t k = 0; k < o->n_passes; k++) {
+        const struct node_note *node = &o->pass[k].node[i];
+        for (uint32_t n = ATTR_RESHAPE_DIMS + 1; n < node->n_slots; n++)
+            *(n == slot ? &rest : &other) |= node->attr[n] == -1;
+    }
+    return o->pass[0].node[i].op == PITH_OP_RESHAPE && slot > ATTR_RESHAPE_DIMS && rest && !other;
 }
 
 static enum pith_status fit_node(struct open_import *o, struct pith_model *m, uint32_t i,
@@ -537,6 +541,9 @@ static enum pith_status fit_node(struct open_import *o, struct pith_model *m, ui
         }
         if (!differs)
             continue;
+        if (is_rest(o, i, slot))
+            for (uint32_t k = 0; k < o->n_passes; k++)
+                f->number[k] = -1;
         if (!pith_onnx_fit(f, &e))
             return pith_onnx_fail_sized(o, node,
                                         "has an attribute that follows no formula of the sizes");
@@ -615,12 +622,12 @@ static enum pith_status add_limits(struct open_import *o, struct pith_model *m, 
     return PITH_OK;
 }
 
-static enum pith_status add_formulas(struct open_import *o, struct pith_model *m)
+static enum pith_status add_formulas(struct open_import *o, uint32_t step, struct pith_model *m)
 {
     struct onnx_fit *f = calloc(1, sizeof *f);
-    enum pith_status status = f ? PITH_OK : pith_error_no_memory(&o->err);
+    enum pith_status status = f ? pith_onnx_add_passes(o, step, f) : pith_error_no_memory(&o->err);
     if (!status)
-        fill_fit(o, f);
+        pith_onnx_fill_fit(o, f);
     m->sized = pith_model_alloc(m, o->n_dims + 1u, sizeof *m->sized);
     m->sizes = pith_model_alloc(m, SIZE_NAMES, sizeof *m->sizes);
     if (!m->sized || !m->sizes)
@@ -671,7 +678,7 @@ static enum pith_status try_family(struct open_import *o, const struct family *f
     for (uint32_t k = 1; k < o->n_passes && !status; k++)
         status = pith_onnx_same_nodes(o, &o->pass[k], NULL);
     if (!status)
-        status = add_formulas(o, made);
+        status = add_formulas(o, f->step, made);
     if (!status && o->names.n)
         status = pith_onnx_choose_sizes(o, made);
     if (!status && o->names.n)

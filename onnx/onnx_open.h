@@ -126,6 +126,13 @@ void pith_onnx_free_pass(struct pass *p);
 enum pith_status pith_onnx_fail_sized(struct open_import *o, const struct node_note *node,
                                       const char *why);
 
+/* onnx_more_passes.c: what formulas are fitted to, without their numbers: one name for all sizes
+ * that are the same number. */
+void pith_onnx_fill_fit(const struct open_import *o, struct onnx_fit *f);
+/* Passes that decide between formulas; *f is overwritten. step: of the sizes that are tried.
+ * PITH_ERR_MEMORY. */
+enum pith_status pith_onnx_add_passes(struct open_import *o, uint32_t step, struct onnx_fit *f);
+
 /* onnx_size_range.c. PITH_OK: the nodes of pass 0, but for attributes and, where m is given, nodes
  * that do nothing with the sizes that it has; those of pass 0 are paired. PITH_ERR_MEMORY;
  * PITH_ERR_UNSUPPORTED: others, o->err says which. */

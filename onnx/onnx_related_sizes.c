@@ -9,15 +9,28 @@
 
 #include <stdlib.h>
 
-#define DIMS (ONNX_STOP_INPUTS * PITH_MAX_RANK)
+#define MOST_LINES (ONNX_STOP_INPUTS * PITH_MAX_RANK + ONNX_STOP_NUMBERS)
 #define MOST_SUMMED 4u /* sizes: 12 sums */
 #define STEP 240 /* a multiple of most strides, so that a dimension changes by a whole number */
 
-/* A dimension of the node: times[i] of size i, and `plus`. */
+/* A dimension of what the node reads, or a number that it is given, as the shape of a Reshape:
+ * times[i] of size i, and `plus`. */
 struct linear {
+    uint32_t of; /* the operand, those of numbers alone counted as one */
     int64_t times[SIZE_NAMES];
     int64_t plus;
 };
+
+/* *n of them, without the sizes. */
+static void take_lines(const struct stop *at, struct linear *line, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t k = 0; k < at->n; k++)
+        for (uint32_t d = 0; d < at->shape[k].rank; d++)
+            line[(*n)++] = (struct linear){.of = k, .plus = at->shape[k].dim[d]};
+    for (uint32_t k = 0; k < at->n_numbers; k++)
+        line[(*n)++] = (struct linear){.of = ONNX_STOP_INPUTS, .plus = at->number[k]};
+}
 
 /* *e: size i as the other sizes give it where a and b are equal. false: they do not, or not as a
  * sum of multiples. */
@@ -72,49 +85,48 @@ static void add_relation(struct open_import *o, uint32_t i, const struct size_ex
     pith_size_print(e, &o->names, r->formula, sizeof r->formula);
 }
 
-/* All dimensions of the node where import stops, as they follow the sizes. */
-static enum pith_status follow_dims(struct open_import *o, const uint32_t *value,
-                                    const struct stop *at, struct linear *dim)
+/* line[*n]: all of the node where import stops, as they follow the sizes; as much room behind. */
+static enum pith_status follow_lines(struct open_import *o, const uint32_t *value,
+                                     const struct stop *at, struct linear *line, uint32_t *n)
 {
+    struct linear *other = line + MOST_LINES;
     enum pith_status status = PITH_OK;
-    memset(dim, 0, DIMS * sizeof *dim);
-    for (uint32_t k = 0; k < at->n; k++)
-        for (uint32_t d = 0; d < at->shape[k].rank; d++)
-            dim[k * PITH_MAX_RANK + d].plus = at->shape[k].dim[d];
+    uint32_t n_other;
+    take_lines(at, line, n);
     for (uint32_t i = 0; i < o->names.n && !status; i++) {
         uint32_t v[SIZE_NAMES];
         struct stop s;
         memcpy(v, value, sizeof v);
         v[i] += STEP;
         status = pith_onnx_find_stop(o, v, at->place, &s);
-        if (status || s.place < at->place || s.n != at->n)
+        take_lines(&s, other, &n_other);
+        if (status || s.place < at->place || n_other != *n)
             continue;
-        for (uint32_t k = 0; k < at->n; k++)
-            for (uint32_t d = 0; d < at->shape[k].rank && d < s.shape[k].rank; d++) {
-                struct linear *l = &dim[k * PITH_MAX_RANK + d];
-                l->times[i] = ((int64_t)s.shape[k].dim[d] - at->shape[k].dim[d]) / STEP;
-                l->plus -= l->times[i] * value[i];
-            }
+        for (uint32_t k = 0; k < *n; k++)
+            line[k].times[i] = (other[k].plus - line[k].plus) / STEP;
     }
+    for (uint32_t k = 0; k < *n; k++)
+        for (uint32_t i = 0; i < o->names.n; i++)
+            line[k].plus -= line[k].times[i] * value[i];
     return status;
 }
 
-/* The last size that an equation of two dimensions gives is the one that follows. */
-static enum pith_status relate(struct open_import *o, const uint32_t *value, const struct stop *at,
-                               const struct linear *dim, bool *found)
+/* The last size that an equation of two of them gives is the one that follows. */
+static enum pith_status relate(struct open_import *o, const uint32_t *value, uint32_t place,
+                               const struct linear *line, uint32_t n, bool *found)
 {
     enum pith_status status = PITH_OK;
-    for (uint32_t a = 0; a < at->n * PITH_MAX_RANK; a++)
-        for (uint32_t b = (a / PITH_MAX_RANK + 1) * PITH_MAX_RANK; b < at->n * PITH_MAX_RANK; b++)
-            for (uint32_t i = o->names.n; i-- > 0;) {
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++)
+            for (uint32_t i = o->names.n; i-- > 0 && line[a].of != line[b].of;) {
                 struct size_expression e;
                 uint32_t reached = 0;
-                if (!solve(o, &dim[a], &dim[b], i, &e))
+                if (!solve(o, &line[a], &line[b], i, &e))
                     continue;
                 status = test_relation(o, value, i, &e, &reached);
                 if (status)
                     return status;
-                if (reached > at->place) {
+                if (reached > place) {
                     *found = true;
                     add_relation(o, i, &e);
                     return PITH_OK;
@@ -135,7 +147,9 @@ static enum pith_status relate_sum(struct open_import *o, const uint32_t *value,
         for (uint32_t a = 0; a < n; a++)
             for (uint32_t b = a + 1; b < n; b++) {
                 const struct size_expression e = {
-                    1, 2, {{1, 1, {(uint8_t)a}}, {1, 1, {(uint8_t)b}}}};
+                    .divisor = 1,
+                    .n_terms = 2,
+                    .term = {{1, 1, {(uint8_t)a}}, {1, 1, {(uint8_t)b}}}};
                 uint32_t reached = 0;
                 if (i == a || i == b)
                     continue;
@@ -157,20 +171,21 @@ static enum pith_status relate_sum(struct open_import *o, const uint32_t *value,
 enum pith_status pith_onnx_relate_sizes(struct open_import *o, const uint32_t *value, bool *found)
 {
     struct stop at;
-    struct linear *dim = NULL;
+    struct linear *line = NULL;
+    uint32_t n = 0;
     *found = false;
     if (o->names.n < 2 || o->n_relations == SIZE_NAMES)
         return PITH_OK;
     enum pith_status status = pith_onnx_find_stop(o, value, UINT32_MAX, &at);
     if (status || at.place == UINT32_MAX)
         return status;
-    dim = malloc(DIMS * sizeof *dim);
-    status = dim ? follow_dims(o, value, &at, dim) : PITH_ERR_MEMORY;
+    line = malloc(2 * MOST_LINES * sizeof *line);
+    status = line ? follow_lines(o, value, &at, line, &n) : PITH_ERR_MEMORY;
     if (!status)
-        status = relate(o, value, &at, dim, found);
+        status = relate(o, value, at.place, line, n, found);
     if (!status && !*found && o->names.n <= MOST_SUMMED)
         status = relate_sum(o, value, at.place, found);
-    free(dim);
+    free(line);
     return status;
 }
 

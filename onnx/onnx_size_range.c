@@ -94,11 +94,12 @@ enum pith_status pith_onnx_choose_sizes(struct open_import *o, struct pith_model
 /* ---- the same nodes ----------------------------------------------------------------------------
  */
 
-/* A node of m, at the sizes that it has, that repeats nothing: import may leave it out. */
+/* A node of m, at the sizes that it has, that repeats nothing, or resizes to the same size: import
+ * may leave it out. */
 static bool is_idle(const struct pith_model *m, uint32_t node)
 {
     const struct pith_node *n = &m->nodes[node];
-    if (n->op != PITH_OP_TILE)
+    if (n->op != PITH_OP_TILE && n->op != PITH_OP_RESIZE)
         return false;
     const struct pith_value *x = &m->values[n->in[0]], *y = &m->values[n->out[0]];
     return x->rank == y->rank && memcmp(x->dim, y->dim, x->rank * sizeof *x->dim) == 0;
@@ -241,19 +242,52 @@ static enum trial compare_trial(struct open_import *o, const struct pith_model *
     return pith_onnx_same_nodes(o, p, m) ? TRIAL_OTHER_NODES : compare_numbers(o, m);
 }
 
+/* The next trial has these values of m's sizes. */
+static void set_values(struct open_import *o, const struct pith_model *m, const uint32_t *value)
+{
+    for (uint32_t i = 0; i < o->names.n; i++)
+        for (uint32_t k = 0; k < m->n_sizes; k++)
+            if (strcmp(m->sizes[k].name, o->names.name[o->same_as[i]]) == 0)
+                o->value[ONNX_FIT_PASSES][i] = value[k];
+}
+
 /* PITH_ERR_MEMORY, or PITH_OK and *trial; why it is not TRIAL_SAME is in o->err. */
 static enum pith_status try_model(struct open_import *o, const struct pith_model *m,
                                   enum trial *trial)
 {
-    uint32_t *value = o->value[ONNX_FIT_PASSES];
-    for (uint32_t i = 0; i < o->names.n; i++)
-        for (uint32_t k = 0; k < m->n_sizes; k++)
-            if (strcmp(m->sizes[k].name, o->names.name[o->same_as[i]]) == 0)
-                value[i] = m->sizes[k].value;
+    uint32_t value[SIZE_NAMES];
+    for (uint32_t k = 0; k < m->n_sizes; k++)
+        value[k] = m->sizes[k].value;
+    set_values(o, m, value);
     enum pith_status status = pith_onnx_sized_pass(o, ONNX_FIT_PASSES, NULL);
     *trial = status ? TRIAL_REFUSED : compare_trial(o, m);
     pith_onnx_free_pass(&o->pass[ONNX_FIT_PASSES]);
     return status == PITH_ERR_MEMORY ? status : PITH_OK;
+}
+
+/* The largest value of size i is where m ends, not where the network does: an import with one more
+ * makes the same nodes. Formulas are wrong from there on. */
+static enum pith_status test_end(struct open_import *o, struct pith_model *m, const uint32_t *usual,
+                                 uint32_t i)
+{
+    uint32_t value[SIZE_NAMES];
+    memcpy(value, usual, m->n_sizes * sizeof *value);
+    const uint32_t max = m->sizes[i].max;
+    value[i] = ++m->sizes[i].max;
+    enum pith_status status = pith_model_set_sizes(m, value, NULL);
+    m->sizes[i].max = max;
+    if (status != PITH_ERR_CORRUPT)
+        return status == PITH_ERR_MEMORY ? status : pith_model_set_sizes(m, usual, NULL);
+    set_values(o, m, value);
+    status = pith_onnx_sized_pass(o, ONNX_FIT_PASSES, NULL);
+    if (!status)
+        status = pith_onnx_same_nodes(o, &o->pass[ONNX_FIT_PASSES], NULL);
+    pith_onnx_free_pass(&o->pass[ONNX_FIT_PASSES]);
+    if (status)
+        return status == PITH_ERR_MEMORY ? status : PITH_OK;
+    return pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED,
+                           "its formulas hold for a size %s of up to %" PRIu32 " alone",
+                           m->sizes[i].name, max);
 }
 
 /* Sizes far beyond those that formulas were found with: numbers that were all equal there, or on
@@ -345,7 +379,11 @@ enum pith_status pith_onnx_test_sizes(struct open_import *o, struct pith_model *
     uint32_t usual[SIZE_NAMES];
     for (uint32_t i = 0; i < m->n_sizes; i++)
         usual[i] = m->sizes[i].value;
-    enum pith_status status = test_larger(o, m, usual);
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0; i < m->n_sizes && !status; i++)
+        status = test_end(o, m, usual, i);
+    if (!status)
+        status = test_larger(o, m, usual);
     if (!status)
         status = test_smaller(o, m, usual);
     pith_model_set_sizes(m, usual, NULL);

@@ -217,6 +217,20 @@ static const char *size_value(struct onnx_export *x, uint32_t i)
     return name;
 }
 
+static const char *formula_value(struct onnx_export *x, const struct size_expression *e);
+
+static const char *factor_value(struct onnx_export *x, const struct size_expression *e,
+                                uint32_t factor)
+{
+    if (factor < SIZE_NAMES)
+        return size_value(x, factor);
+    const struct size_quotient *q = &e->quotient[factor - SIZE_NAMES];
+    struct size_expression sum = {.divisor = q->divisor, .n_terms = 1 + (q->plus != 0)};
+    sum.term[0] = (struct size_term){q->times, 1, {q->name}};
+    sum.term[1].times = q->plus;
+    return formula_value(x, &sum);
+}
+
 /* The formula as a list of one integer. '/' of ONNX rounds towards 0, so that a sum that may be
  * negative is lifted above it first. */
 static const char *formula_value(struct onnx_export *x, const struct size_expression *e)
@@ -234,7 +248,7 @@ static const char *formula_value(struct onnx_export *x, const struct size_expres
         const char *product = term->n_factors == 0 ? number(x, term->times) : NULL;
         negative |= term->times < 0;
         for (uint32_t k = 0; k < term->n_factors; k++) {
-            const char *size = size_value(x, term->factor[k]);
+            const char *size = factor_value(x, e, term->factor[k]);
             s->unfit |= !size;
             if (!size)
                 return NULL;
@@ -360,7 +374,7 @@ static bool takes(struct pith_model *m, struct export_sizes *s, uint32_t k)
 static bool choose_alone(struct pith_model *m, struct export_sizes *s, uint32_t i)
 {
     const uint32_t v = s->fit.size[0][i];
-    const uint32_t other[] = {v - 1, v - 3, v + 1, v + 3, v - 2, v + 2, v / 2, 2 * v, 3 * v, 1};
+    const uint32_t other[] = {v - 1, v / 2, v - 3, v + 1, v + 3, v - 2, v + 2, 2 * v, 3 * v, 1};
     uint32_t n = 0;
     for (uint32_t c = 0; c < sizeof other / sizeof *other && n < 2; c++) {
         const uint32_t k = 1 + 2 * i + n;
@@ -372,25 +386,30 @@ static bool choose_alone(struct pith_model *m, struct export_sizes *s, uint32_t 
     return n == 2;
 }
 
-/* All sizes: near the base, and far from it. */
+/* All sizes, near the base and far from it, each in another way. */
 static bool choose_joint(struct pith_model *m, struct export_sizes *s)
 {
     static const struct {
         int32_t times, by, plus;
     } ways[] = {{1, 2, 1}, {2, 1, 1}, {1, 3, 2}, {1, 1, 5},  {1, 1, -2}, {1, 1, 2},
                 {1, 1, 1}, {3, 1, 0}, {1, 4, 1}, {1, 1, -1}, {1, 2, 0},  {2, 1, 0}};
+    const uint32_t n_ways = sizeof ways / sizeof *ways, first = 1 + 2 * m->n_sizes;
     uint32_t n = 0;
-    for (uint32_t w = 0; w < sizeof ways / sizeof *ways && n < ONNX_FIT_JOINT; w++) {
-        const uint32_t k = 1 + 2 * m->n_sizes + n;
+    for (uint32_t w = 0; w < 2 * n_ways && n < ONNX_FIT_JOINT + ONNX_FIT_MORE; w++) {
+        const uint32_t apart =
+            w < n_ways ? 0 : 5; /* sizes that differ alike are one to a formula */
         for (uint32_t i = 0; i < m->n_sizes; i++) {
-            const int64_t v = (int64_t)s->fit.size[0][i] * ways[w].times / ways[w].by +
-                              ways[w].plus + (ways[w].plus > 0 ? 2 * i : 0);
-            s->fit.size[k][i] = v > 0 && v <= m->sizes[i].max ? (uint32_t)v : 1;
+            const uint32_t way = (w + apart * i) % n_ways;
+            const int64_t v = (int64_t)s->fit.size[0][i] * ways[way].times / ways[way].by +
+                              ways[way].plus + (ways[way].plus > 0 ? 2 * i : 0);
+            s->fit.size[first + n][i] = v > 0 && v <= m->sizes[i].max ? (uint32_t)v : 1;
         }
-        n += takes(m, s, k);
+        n += takes(m, s, first + n);
+        if (w + 1 == n_ways && n > ONNX_FIT_JOINT + ONNX_FIT_MORE / 2)
+            n = ONNX_FIT_JOINT + ONNX_FIT_MORE / 2; /* room for those */
     }
-    s->fit.n_passes = 1 + 2 * m->n_sizes + n;
-    return n == ONNX_FIT_JOINT;
+    s->fit.n_passes = first + n;
+    return n >= ONNX_FIT_JOINT;
 }
 
 static bool choose_passes(struct pith_model *m, struct export_sizes *s)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* size_expression.c - parsed by hand: sums of products, and one division at the end. */
+/* size_expression.c - parsed by hand: sums of products, quotients among their factors, and one
+ * division at the end. */
 #include "host/size_expression.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@ struct cursor {
     const char *p, *end;
     struct size_names *names;
     bool adds;
+    bool inside; /* a quotient, which has none in it */
 };
 
 static bool is_letter(char c)
@@ -74,10 +77,61 @@ static bool parse_number(struct cursor *c, int64_t *v)
     return true;
 }
 
-static bool parse_factor(struct cursor *c, struct size_term *t)
+static bool parse_sum(struct cursor *c, struct size_expression *e);
+
+/* The factor that a quotient is; SIZE_NAMES + SIZE_QUOTIENTS: there is no room for one more. */
+static uint8_t add_quotient(struct size_expression *e, const struct size_quotient *q)
+{
+    for (uint32_t i = 0; i < e->n_quotients; i++) {
+        const struct size_quotient *k = &e->quotient[i];
+        if (k->name == q->name && k->times == q->times && k->plus == q->plus &&
+            k->divisor == q->divisor)
+            return (uint8_t)(SIZE_NAMES + i);
+    }
+    if (e->n_quotients == SIZE_QUOTIENTS)
+        return SIZE_NAMES + SIZE_QUOTIENTS;
+    e->quotient[e->n_quotients] = *q;
+    return (uint8_t)(SIZE_NAMES + e->n_quotients++);
+}
+
+/* "(S/8)", "((3*S + 7)/8)" */
+static bool parse_quotient(struct cursor *c, struct size_expression *e, struct size_term *t)
+{
+    struct size_expression in = {.divisor = 1};
+    struct size_quotient q = {0};
+    int64_t divisor;
+    uint32_t n_names = 0;
+    if (c->inside || !take(c, '('))
+        return false;
+    c->inside = true;
+    const bool bracket = take(c, '('), sum = parse_sum(c, &in);
+    c->inside = false;
+    if (!sum || (bracket && !take(c, ')')) || (!bracket && in.n_terms > 1) || !take(c, '/') ||
+        !parse_number(c, &divisor) || divisor == 0 || !take(c, ')') || in.n_terms > 2)
+        return false;
+    for (uint32_t i = 0; i < in.n_terms; i++) {
+        n_names += in.term[i].n_factors;
+        if (in.term[i].n_factors) {
+            q.name = in.term[i].factor[0];
+            q.times = in.term[i].times;
+        } else {
+            q.plus = in.term[i].times;
+        }
+    }
+    q.divisor = (uint32_t)divisor;
+    const uint8_t factor = n_names == 1 ? add_quotient(e, &q) : SIZE_NAMES + SIZE_QUOTIENTS;
+    if (factor == SIZE_NAMES + SIZE_QUOTIENTS || t->n_factors == SIZE_FACTORS)
+        return false;
+    t->factor[t->n_factors++] = factor;
+    return true;
+}
+
+static bool parse_factor(struct cursor *c, struct size_expression *e, struct size_term *t)
 {
     int64_t v;
     const char *first;
+    if (peek(c) == '(')
+        return parse_quotient(c, e, t);
     if (is_digit(peek(c))) {
         if (!parse_number(c, &v) || v * t->times > INT32_MAX || v * t->times < -INT32_MAX)
             return false;
@@ -105,7 +159,7 @@ static bool parse_sum(struct cursor *c, struct size_expression *e)
         struct size_term *t = &e->term[e->n_terms++];
         *t = (struct size_term){.times = minus ? -1 : 1};
         do
-            if (!parse_factor(c, t))
+            if (!parse_factor(c, e, t))
                 return false;
         while (take(c, '*'));
         minus = peek(c) == '-';
@@ -113,19 +167,37 @@ static bool parse_sum(struct cursor *c, struct size_expression *e)
     return true;
 }
 
+/* Brackets around the whole sum, or none. */
+static bool parse_whole(struct cursor *c, bool bracket, struct size_expression *e)
+{
+    int64_t divisor = 1;
+    *e = (struct size_expression){.divisor = 1};
+    if ((bracket && !take(c, '(')) || !parse_sum(c, e) || (bracket && !take(c, ')')))
+        return false;
+    if (take(c, '/') && ((!bracket && e->n_terms > 1) || !parse_number(c, &divisor) || !divisor))
+        return false;
+    e->divisor = (uint32_t)divisor;
+    return peek(c) == 0 && c->p == c->end;
+}
+
 bool pith_size_parse(const char *text, size_t n, struct size_names *names, bool adds,
                      struct size_expression *e)
 {
-    struct cursor c = {text, text + n, names, adds};
-    int64_t divisor = 1;
-    *e = (struct size_expression){.divisor = 1};
-    bool bracket = take(&c, '(');
-    if (!parse_sum(&c, e) || (bracket && !take(&c, ')')))
-        return false;
-    if (take(&c, '/') && ((!bracket && e->n_terms > 1) || !parse_number(&c, &divisor) || !divisor))
-        return false;
-    e->divisor = (uint32_t)divisor;
-    return peek(&c) == 0 && c.p == c.end;
+    struct cursor whole = {text, text + n, names, adds, false}, sum = whole;
+    return parse_whole(&whole, true, e) || parse_whole(&sum, false, e);
+}
+
+static int64_t rounded_down(int64_t v, uint32_t divisor)
+{
+    return v / divisor - (v % divisor < 0);
+}
+
+static int64_t factor_value(const struct size_expression *e, uint32_t factor, const uint32_t *value)
+{
+    if (factor < SIZE_NAMES)
+        return value[factor];
+    const struct size_quotient *q = &e->quotient[factor - SIZE_NAMES]; /* below 2^64: no overflow */
+    return rounded_down((int64_t)q->times * value[q->name] + q->plus, q->divisor);
 }
 
 bool pith_size_value(const struct size_expression *e, const uint32_t *value, int32_t *result)
@@ -134,16 +206,46 @@ bool pith_size_value(const struct size_expression *e, const uint32_t *value, int
     for (uint32_t i = 0; i < e->n_terms; i++) {
         int64_t product = e->term[i].times;
         for (uint32_t k = 0; k < e->term[i].n_factors; k++)
-            if (__builtin_mul_overflow(product, (int64_t)value[e->term[i].factor[k]], &product))
+            if (__builtin_mul_overflow(product, factor_value(e, e->term[i].factor[k], value),
+                                       &product))
                 return false;
         if (__builtin_add_overflow(sum, product, &sum))
             return false;
     }
-    int64_t rest = sum % e->divisor, whole = sum / e->divisor - (rest < 0);
+    const int64_t whole = rounded_down(sum, e->divisor);
     if (whole > INT32_MAX || whole < -INT32_MAX)
         return false;
     *result = (int32_t)whole;
     return true;
+}
+
+/* snprintf behind *at, which stops before the end. */
+__attribute__((format(printf, 4, 5))) static void put(char *text, size_t n, size_t *at,
+                                                      const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    const int w = vsnprintf(text + *at, n - *at, format, ap);
+    va_end(ap);
+    *at = w >= 0 && *at + (size_t)w < n ? *at + (size_t)w : n - 1;
+}
+
+static void print_factor(const struct size_expression *e, uint32_t factor,
+                         const struct size_names *names, char *text, size_t n, size_t *at)
+{
+    if (factor < SIZE_NAMES) {
+        put(text, n, at, "%s", names->name[factor]);
+        return;
+    }
+    const struct size_quotient *q = &e->quotient[factor - SIZE_NAMES];
+    const int64_t plus = q->plus < 0 ? -(int64_t)q->plus : q->plus;
+    put(text, n, at, plus ? "((" : "(");
+    if (q->times != 1)
+        put(text, n, at, "%" PRId32 "*", q->times);
+    put(text, n, at, "%s", names->name[q->name]);
+    if (plus)
+        put(text, n, at, " %c %" PRId64 ")", q->plus < 0 ? '-' : '+', plus);
+    put(text, n, at, "/%" PRIu32 ")", q->divisor);
 }
 
 void pith_size_print(const struct size_expression *e, const struct size_names *names, char *text,
@@ -151,25 +253,21 @@ void pith_size_print(const struct size_expression *e, const struct size_names *n
 {
     size_t at = 0;
     const bool bracket = e->divisor > 1 && e->n_terms > 1;
-#define PUT(...)                                                                                   \
-    do {                                                                                           \
-        int w_ = snprintf(text + at, n - at, __VA_ARGS__);                                         \
-        at = w_ >= 0 && at + (size_t)w_ < n ? at + (size_t)w_ : n - 1;                             \
-    } while (0)
     if (bracket)
-        PUT("(");
+        put(text, n, &at, "(");
     for (uint32_t i = 0; i < e->n_terms; i++) {
         const struct size_term *t = &e->term[i];
         const int64_t times = t->times < 0 ? -(int64_t)t->times : t->times;
-        PUT("%s", t->times < 0 ? i ? " - " : "-" : i ? " + " : "");
+        put(text, n, &at, "%s", t->times < 0 ? i ? " - " : "-" : i ? " + " : "");
         if (times != 1 || t->n_factors == 0)
-            PUT("%lld%s", (long long)times, t->n_factors ? "*" : "");
-        for (uint32_t k = 0; k < t->n_factors; k++)
-            PUT("%s%s", k ? "*" : "", names->name[t->factor[k]]);
+            put(text, n, &at, "%" PRId64 "%s", times, t->n_factors ? "*" : "");
+        for (uint32_t k = 0; k < t->n_factors; k++) {
+            put(text, n, &at, "%s", k ? "*" : "");
+            print_factor(e, t->factor[k], names, text, n, &at);
+        }
     }
     if (e->divisor > 1)
-        PUT("%s/%u", bracket ? ")" : "", e->divisor);
-#undef PUT
+        put(text, n, &at, "%s/%" PRIu32, bracket ? ")" : "", e->divisor);
 }
 
 uint32_t pith_size_solve(const struct size_expression *e, uint32_t wanted, uint32_t *value)
@@ -178,7 +276,8 @@ uint32_t pith_size_solve(const struct size_expression *e, uint32_t wanted, uint3
     int64_t times = 0, rest = wanted;
     for (uint32_t i = 0; i < e->n_terms; i++) {
         const struct size_term *t = &e->term[i];
-        if (t->n_factors > 1 || (t->n_factors == 1 && name != UINT32_MAX && name != t->factor[0]))
+        if (e->n_quotients || t->n_factors > 1 ||
+            (t->n_factors == 1 && name != UINT32_MAX && name != t->factor[0]))
             return UINT32_MAX;
         if (t->n_factors == 1) {
             name = t->factor[0];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* size_expression.h - a dimension as a formula of open sizes, written as text:
  *
- *     S    P + S    4*S    H*W    (S + 1)/2        '/' rounds down, and stands at the end alone
+ *     S    P + S    4*S    H*W    (S + 1)/2    8*((H + 7)/8) - H    (H/16)*(W/16)
  *
- * A name is a letter or '_' and letters, digits, '_', '.' behind it. */
+ * '/' rounds down. It stands at the end, or in brackets behind one size, times a number and plus
+ * another: such a quotient is a factor. A name is a letter or '_' and letters, digits, '_', '.'
+ * behind it. */
 #ifndef SIZE_EXPRESSION_H
 #define SIZE_EXPRESSION_H
 
@@ -12,7 +14,8 @@
 #include <stdint.h>
 
 enum { SIZE_NAMES = 16, SIZE_NAME_BYTES = 64, SIZE_TERMS = 8, SIZE_FACTORS = 3 };
-enum { SIZE_TEXT_BYTES = 1800 }; /* room for the longest formula that is printed */
+enum { SIZE_QUOTIENTS = 4 };
+enum { SIZE_TEXT_BYTES = 2600 }; /* room for the longest formula that is printed */
 
 struct size_names {
     uint32_t n;
@@ -22,13 +25,22 @@ struct size_names {
 struct size_term {
     int32_t times;
     uint32_t n_factors;
-    uint8_t factor[SIZE_FACTORS]; /* numbers of names */
+    uint8_t factor[SIZE_FACTORS]; /* numbers of names; from SIZE_NAMES on, of quotients */
+};
+
+/* (times * name + plus) / divisor, rounded down. */
+struct size_quotient {
+    uint8_t name;
+    int32_t times, plus;
+    uint32_t divisor; /* at least 1 */
 };
 
 struct size_expression {
     uint32_t divisor; /* at least 1 */
     uint32_t n_terms;
     struct size_term term[SIZE_TERMS];
+    uint32_t n_quotients;
+    struct size_quotient quotient[SIZE_QUOTIENTS];
 };
 
 /* The number of the name text[n]; UINT32_MAX: there is none. */

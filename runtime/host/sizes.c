@@ -277,6 +277,8 @@ static uint32_t solve(const struct size_expression *e, const uint32_t *value, co
                       uint32_t wanted, uint32_t *found)
 {
     struct size_expression left = {.divisor = e->divisor};
+    if (e->n_quotients)
+        return UINT32_MAX;
     for (uint32_t i = 0; i < e->n_terms; i++) {
         struct size_term t = {.times = e->term[i].times};
         for (uint32_t k = 0; k < e->term[i].n_factors; k++) {

@@ -259,6 +259,64 @@ def switched(seed):
         {"N": [1, 2], "seq": [20, 299, 300, 1000]}, {}
 
 
+def padded(seed):
+    """Windows of 4x4 patches of 4x4 pixels; a picture of any size is padded at its end, and cut again."""
+    g, C = Graph(seed), 6
+    x = g.node("Conv", "x", g.weight(C, 3, 4, 4), strides=[4, 4])
+    sizes = [g.dim(x, 2), g.dim(x, 3)]
+    four, minus = g.const(np.int64(4)), g.const(np.int64(-1))
+    more = [g.node("Mod", g.node("Mul", n, minus), four) for n in sizes]
+    whole = [g.node("Add", n, k) for n, k in zip(sizes, more)]
+    x = g.node("Pad", x, g.list_of(0, 0, 0, 0, 0, 0, *more))
+    n = g.dim(x, 0)
+    down, right = (g.node("Div", w, four) for w in whole)
+    w = g.node("Reshape", x, g.list_of(n, C, down, 4, right, 4))
+    w = g.node("Reshape", g.node("Transpose", w, perm=[0, 2, 4, 3, 5, 1]), g.ints(-1, 16, C))
+    s = g.node("Softmax", g.node("MatMul", w, g.node("Transpose", w, perm=[0, 2, 1])), axis=-1)
+    y = g.node("Reshape", g.node("MatMul", s, w), g.list_of(n, down, right, 4, 4, C))
+    y = g.node("Reshape", g.node("Transpose", y, perm=[0, 5, 1, 3, 2, 4]), g.list_of(n, C, *whole))
+    g.node("Slice", y, g.ints(0, 0), g.list_of(*sizes), g.ints(2, 3), out="y")
+    return g.model([("x", T.FLOAT, ["N", 3, "H", "W"])], [("y", T.FLOAT, ["N", C, "h", "w"])]), \
+        {"N": [1, 3], "H": [4, 33, 64, 71], "W": [5, 61, 97, 128]}, {}
+
+
+def counted_loop(seed):
+    """A recurrent layer as Keras exports it, then one backwards: while i < n. The weights are states of the loop."""
+    g, H = Graph(seed), 5
+
+    def layer(x):
+        n = g.dim(x, 0)
+        body = Graph(seed)
+        body.made = 1000 * (g.made + 1)  # names are its own
+        step = body.node("Gather", "rows", "i", axis=0)
+        h_next = body.node("Tanh", body.node("Add", body.node("MatMul", step, "w"), body.node("MatMul", "h", "u")))
+        i_next = body.node("Add", "i", body.const(np.int64(1)))
+        more = body.node("Less", body.node("Cast", i_next, to=T.FLOAT), body.node("Cast", "end", to=T.FLOAT))
+        same, again = body.node("Identity", "u"), body.node("Identity", h_next)
+        info = h.make_tensor_value_info
+        states = [("i", T.INT64, []), ("h", T.FLOAT, None), ("w", T.FLOAT, None), ("u", T.FLOAT, None),
+                  ("end", T.INT64, []), ("rows", T.FLOAT, None)]
+        inner = h.make_graph(body.nodes, "body",
+                             [info("count", T.INT64, []), info("go", T.BOOL, [])] + [info(*s) for s in states],
+                             [info(more, T.BOOL, [])] + [info(o, t, s) for o, (_, t, s) in
+                                                         zip((i_next, h_next, "w", same, "end", "rows"), states)]
+                             + [info(again, T.FLOAT, None)], body.inits)
+        go = g.node("Less", g.const(np.int64(0)), n)
+        zero = g.node("Expand", g.const(np.float32(0)), g.list_of(g.dim(x, 1), H))
+        return g.node("Loop", "", go, g.const(np.int64(0)), zero, g.weight(H, H), g.weight(H, H), n, x, n_out=7,
+                      body=inner)[6]
+
+    def backwards(x):
+        lengths = g.node("Expand", g.dim(x, 0), g.list_of(g.dim(x, 1)))
+        return g.node("ReverseSequence", x, lengths, time_axis=0, batch_axis=1)
+
+    x = g.node("Transpose", "x", perm=[1, 0, 2])
+    y = backwards(layer(backwards(layer(x))))
+    g.node("Transpose", y, perm=[1, 0, 2], out="y")
+    return g.model([("x", T.FLOAT, ["N", "time", H])], [("y", T.FLOAT, ["N", "time", H])]), \
+        {"N": [1, 3], "time": [1, 2, 7, 40]}, {}
+
+
 def run(*words):
     return subprocess.run([PITH, *words], capture_output=True, text=True)
 
@@ -390,7 +448,7 @@ def main():
     seed = int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
         for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features, text_line, frames, streams,
-                     switched):
+                     switched, padded, counted_loop):
             for line in check(make, seed, work):
                 print(f"{make.__name__}: {line}")
                 failed = True
