@@ -125,6 +125,29 @@ static void json_exported(const struct pith_export *e)
     cli_json_close('}');
 }
 
+/* A copy with each open size another, smaller one. NULL: there are none, or no memory. */
+static struct pith_model *with_other_sizes(const struct pith_model *m)
+{
+    struct pith_model *other = NULL;
+    uint32_t *value = m->n_sizes ? calloc(m->n_sizes, sizeof *value) : NULL;
+    if (!value || pith_model_copy(m, &other, NULL)) {
+        free(value);
+        return NULL;
+    }
+    bool done = false;
+    for (uint32_t step = 96; step > 0 && !done; step -= step > 32 ? 32 : step > 8 ? 8 : 1) {
+        bool apart = true; /* sizes that are equal are not there */
+        for (uint32_t i = 0; i < m->n_sizes; i++) {
+            uint32_t less = step * (1 + i), is = m->sizes[i].value;
+            apart = apart && (is > less || is == 1);
+            value[i] = is > less ? is - less : is > 1 ? (is + 1) / 2 : is + 1;
+        }
+        done = (apart || step == 1) && !pith_model_set_sizes(other, value, NULL);
+    }
+    free(value);
+    return other;
+}
+
 static void print_json(const struct layer_rows *r, const struct cost *cost,
                        const struct pith_export *exported)
 {
@@ -140,15 +163,17 @@ static void print_json(const struct layer_rows *r, const struct cost *cost,
     cli_json_uint("arena_bytes", cost->arena_bytes);
     cli_json_uint("plan_bytes", cost->plan_bytes);
     cli_json_bool("decodes_each_run", cost->decodes);
+    struct pith_model *other = with_other_sizes(r->model);
     cli_json_open("sizes", '[');
     for (uint32_t i = 0; i < r->model->n_sizes; i++) {
         cli_json_open(NULL, '{');
         cli_json_string("name", r->model->sizes[i].name);
         cli_json_uint("value", r->model->sizes[i].value);
-        cli_json_uint("min", pith_model_least_size(r->model, i));
+        cli_json_uint("min", pith_model_least_size(other, i));
         cli_json_uint("max", r->model->sizes[i].max);
         cli_json_close('}');
     }
+    pith_model_free(other);
     cli_json_close(']');
     build_flags(r, flags);
     cli_json_string("build", flags);
@@ -233,38 +258,15 @@ static void print_end(const struct pith_model *m, const struct pith_model *other
               pith_type_text(pith_model_end_type(m, end)), dims);
 }
 
-/* A copy with each open size another, smaller one. NULL: there are none, or no memory. */
-static struct pith_model *with_other_sizes(const struct pith_model *m)
-{
-    struct pith_model *other = NULL;
-    uint32_t *value = m->n_sizes ? calloc(m->n_sizes, sizeof *value) : NULL;
-    if (!value || pith_model_copy(m, &other, NULL)) {
-        free(value);
-        return NULL;
-    }
-    bool done = false;
-    for (uint32_t step = 96; step > 0 && !done; step -= step > 32 ? 32 : step > 8 ? 8 : 1) {
-        bool apart = true; /* sizes that are equal are not there */
-        for (uint32_t i = 0; i < m->n_sizes; i++) {
-            uint32_t less = step * (1 + i), is = m->sizes[i].value;
-            apart = apart && (is > less || is == 1);
-            value[i] = is > less ? is - less : is > 1 ? (is + 1) / 2 : is + 1;
-        }
-        done = (apart || step == 1) && !pith_model_set_sizes(other, value, NULL);
-    }
-    free(value);
-    return other;
-}
-
 static void print_ends(const struct pith_model *m)
 {
     struct pith_model *other = with_other_sizes(m);
     for (uint32_t end = 0; end < m->n_inputs + m->n_outputs; end++)
         print_end(m, other, end);
-    pith_model_free(other);
     for (uint32_t i = 0; i < m->n_sizes; i++)
         cli_print("size   %s %" PRIu32 " to %" PRIu32 ", here %" PRIu32, m->sizes[i].name,
-                  pith_model_least_size(m, i), m->sizes[i].max, m->sizes[i].value);
+                  pith_model_least_size(other, i), m->sizes[i].max, m->sizes[i].value);
+    pith_model_free(other);
 }
 
 /* Of any length; cut short where memory is. */
