@@ -379,17 +379,17 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
     return PITH_OK;
 }
 
-static enum pith_status build_in(struct builder *b, struct block mem, const void *blob,
+static enum pith_status build_in(struct builder *b, const struct block *mem, const void *blob,
                                  size_t bytes, const struct pith_opts *opts, struct layout *l)
 {
-    *b = (struct builder){.block = mem};
+    *b = (struct builder){.block = *mem};
     enum pith_status st = build(b, blob, bytes, opts);
-    return st ? st : lay_out(b, mem.high, l);
+    return st ? st : lay_out(b, mem->high, l);
 }
 
 /* Where coded weights would be read at each run, a caller who says how much memory there is gets
  * them decoded once, if that fits. */
-static enum pith_status build_within(struct builder *b, struct block mem, const void *blob,
+static enum pith_status build_within(struct builder *b, const struct block *mem, const void *blob,
                                      size_t bytes, struct pith_opts *opts, struct layout *l)
 {
     const uint32_t other = PITH_FLAG_DECODE_ONCE | PITH_FLAG_DENSE_ONLY;
@@ -413,11 +413,12 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
     struct pith_opts opts;
     struct layout l;
     struct builder b;
+    const struct block block = block_of(work, work_bytes);
     if (!work || (uintptr_t)work % PLAN_ALIGN)
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = build_within(&b, block_of(work, work_bytes), blob, bytes, &opts, &l);
+        st = build_within(&b, &block, blob, bytes, &opts, &l);
     if (st)
         return st;
     *need = (struct pith_need){.bytes = l.total,
@@ -482,11 +483,12 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
     struct pith_opts opts;
     struct layout l;
     struct builder b;
+    const struct block block = block_of(mem, mem_bytes);
     if (!mem || (uintptr_t)mem % PLAN_ALIGN || !plan)
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = build_within(&b, block_of(mem, mem_bytes), blob, bytes, &opts, &l);
+        st = build_within(&b, &block, blob, bytes, &opts, &l);
     if (st)
         return st;
     bool apart = opts.flags & PITH_FLAG_INIT_APART;
