@@ -209,6 +209,8 @@ static bool take_word(struct ptx_instruction *i, const char *word)
         i->op = PTX_SHFL_DOWN;
         return true;
     }
+    if ((i->op == PTX_LD || i->op == PTX_ST) && strcmp(word, "volatile") == 0)
+        return i->is_volatile = true;
     if ((i->op == PTX_LD || i->op == PTX_ST) && word[0] == 'v') {
         i->vector = (uint32_t)(word[1] - '0');
         return i->vector == 2 || i->vector == 4;
@@ -219,8 +221,6 @@ static bool take_word(struct ptx_instruction *i, const char *word)
         i->space = (enum ptx_space)s;
         return i->op == PTX_LD || i->op == PTX_ST || i->op == PTX_CVTA || i->op == PTX_ATOM;
     }
-    if ((i->op == PTX_LD || i->op == PTX_ST) && strcmp(word, "volatile") == 0)
-        return i->is_volatile = true;
     if (i->op == PTX_ATOM || i->op == PTX_MEMBAR || i->op == PTX_FENCE)
         return strcmp(word, "add") == 0 || strcmp(word, "gl") == 0 || strcmp(word, "sc") == 0 ||
                strcmp(word, "acq_rel") == 0 || strcmp(word, "gpu") == 0;
