@@ -266,7 +266,7 @@ bool pith_op_moves(uint32_t op);
  * Gather); PITH_VALUE_NONE: it has none. */
 uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *node);
 /* made: a node of like's operator, name, inputs and outputs, with the operator's default
- * attributes. The name is shared, the rest in m's memory. false: no memory. */
+ * attributes. The name is shared, the rest in m's memory. false: no memory, or a NULL. */
 bool pith_model_make_node(struct pith_model *m, const struct pith_node *like,
                           struct pith_node *made);
 /* What is added to the node's sums of products, constant or not; PITH_VALUE_NONE: nothing is. */

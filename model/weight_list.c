@@ -36,7 +36,9 @@ uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *no
 bool pith_model_make_node(struct pith_model *m, const struct pith_node *like,
                           struct pith_node *made)
 {
-    const struct op_info *info = pith_op_get(like->op);
+    const struct op_info *info = m && like && made ? pith_op_get(like->op) : NULL;
+    if (!info)
+        return false;
     const struct pith_node node = {
         .name = like->name,
         .op = like->op,
