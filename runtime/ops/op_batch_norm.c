@@ -30,11 +30,11 @@ static enum pith_status shape_batch_norm(const struct op_args *args)
 }
 
 struct batch_norm_job {
-    const float *x; /* [N, C, elems] */
+    const float *x; /* [images, channels, elems] */
     float *y;
     const float *scale, *bias, *mean, *var; /* [C] */
     float epsilon;
-    size_t channels, elems;
+    size_t images, channels, elems;
 };
 
 /* s and t are computed at each run: they would be memory that the plan had to give. Those of
@@ -50,21 +50,22 @@ static void factors(const struct batch_norm_job *j, size_t c, size_t n, float *s
     }
 }
 
-/* Items are planes n * C + c. */
+/* Items are channels: tokens have many images of one element, which share the factors. */
 static void batch_norm_range(void *arg, size_t begin, size_t end)
 {
     const struct batch_norm_job *j = arg;
     float s[CHANNELS], t[CHANNELS];
-    for (size_t plane = begin, n; plane < end; plane += n) {
-        const size_t c = plane % j->channels;
-        n = end - plane < CHANNELS ? end - plane : CHANNELS;
-        n = j->channels - c < n ? j->channels - c : n;
+    for (size_t c = begin, n; c < end; c += n) {
+        n = end - c < CHANNELS ? end - c : CHANNELS;
         factors(j, c, n, s, t);
-        for (size_t k = 0; k < n; k++) {
-            const float *x = j->x + (plane + k) * j->elems;
-            float *y = j->y + (plane + k) * j->elems;
-            for (size_t i = 0; i < j->elems; i++)
-                y[i] = x[i] * s[k] + t[k];
+        for (size_t image = 0; image < j->images; image++) {
+            const float *x = j->x + (image * j->channels + c) * j->elems;
+            float *y = j->y + (image * j->channels + c) * j->elems;
+            for (size_t k = 0; k < n && j->elems == 1; k++)
+                y[k] = x[k] * s[k] + t[k];
+            for (size_t k = 0; k < n && j->elems > 1; k++, x += j->elems, y += j->elems)
+                for (size_t i = 0; i < j->elems; i++)
+                    y[i] = x[i] * s[k] + t[k];
         }
     }
 }
@@ -80,10 +81,11 @@ static void run_batch_norm(const struct op_args *args, const struct op_env *env)
         .mean = args->in[3]->data,
         .var = args->in[4]->data,
         .epsilon = attr_f32(args->attr, ATTR_BN_EPSILON),
+        .images = s->dim[0],
         .channels = s->dim[1],
         .elems = shape_product(s, 2, s->rank),
     };
-    pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.elems, batch_norm_range, &job);
+    pith_op_range(env, job.channels, job.images * job.elems, batch_norm_range, &job);
 }
 
 static const struct attr_field fields[] = {

@@ -339,8 +339,8 @@ static void means_are_those_of_the_channels(void **state)
     for (int i = 0; i < 2; i++) {
         struct pith_data_opts o = opts_for(at(names[i]));
         char text[128];
-        snprintf(text, sizeof text, "$%s: mean or std is given for other than the 3 channels of input 'x'",
-                 names[i]);
+        snprintf(text, sizeof text,
+                 "$%s: mean or std is given for other than the 3 channels of input 'x'", names[i]);
         o.rank = 4;
         memcpy(o.dim, (uint32_t[]){1, 3, 2, 2}, 4 * sizeof *o.dim);
         o.preprocess = "mean=1:2";

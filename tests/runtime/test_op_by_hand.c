@@ -170,6 +170,30 @@ static void test_batch_norm(void **state)
     one_op_expect(&t, DIMS(1, 2, 2), expected);
 }
 
+/* More channels than have their factors at once, and images of one element: s = 1, t = c. */
+static void test_batch_norm_of_tokens(void **state)
+{
+    (void)state;
+    enum { TOKENS = 3, WIDTH = 70 };
+    float x[TOKENS * WIDTH], expected[TOKENS * WIDTH], ones[WIDTH], zeros[WIDTH] = {0}, bias[WIDTH];
+    for (uint32_t c = 0; c < WIDTH; c++) {
+        ones[c] = 1;
+        bias[c] = (float)c;
+        for (uint32_t i = 0; i < TOKENS; i++) {
+            x[i * WIDTH + c] = (float)(100 * i);
+            expected[i * WIDTH + c] = (float)(100 * i + c);
+        }
+    }
+    struct one_op t;
+    one_op_open(&t, PITH_OP_BATCH_NORM, 5, 1);
+    const float *in[5] = {x, ones, bias, zeros, ones};
+    one_op_in(&t, 0, PITH_F32, DIMS(TOKENS, WIDTH), x);
+    for (uint32_t i = 1; i < 5; i++)
+        one_op_in(&t, i, PITH_F32, DIMS(WIDTH), in[i]);
+    t.attr[ATTR_BN_EPSILON] = 0;
+    one_op_expect(&t, DIMS(TOKENS, WIDTH), expected);
+}
+
 /* size 2: the channel itself and the next one. */
 static void test_lrn_even_size(void **state)
 {
@@ -376,15 +400,24 @@ static void test_mod_of_floats(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integer_division),   cmocka_unit_test(test_integers_wrap),
-        cmocka_unit_test(test_activation_edges),   cmocka_unit_test(test_softmax_range),
-        cmocka_unit_test(test_pool_without_input), cmocka_unit_test(test_grid_sample_far),
-        cmocka_unit_test(test_pool_nan),           cmocka_unit_test(test_lp_pool),
-        cmocka_unit_test(test_batch_norm),         cmocka_unit_test(test_lrn_even_size),
-        cmocka_unit_test(test_split_many),         cmocka_unit_test(test_pad_mirrors_uncropped),
-        cmocka_unit_test(test_cast_to_integer),    cmocka_unit_test(test_cast_to_small_floats),
-        cmocka_unit_test(test_cast_rounds_once),   cmocka_unit_test(test_views_alias),
-        cmocka_unit_test(test_power_of_integers),  cmocka_unit_test(test_mod_of_floats)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integer_division),
+                                       cmocka_unit_test(test_integers_wrap),
+                                       cmocka_unit_test(test_activation_edges),
+                                       cmocka_unit_test(test_softmax_range),
+                                       cmocka_unit_test(test_pool_without_input),
+                                       cmocka_unit_test(test_grid_sample_far),
+                                       cmocka_unit_test(test_pool_nan),
+                                       cmocka_unit_test(test_lp_pool),
+                                       cmocka_unit_test(test_batch_norm),
+                                       cmocka_unit_test(test_batch_norm_of_tokens),
+                                       cmocka_unit_test(test_lrn_even_size),
+                                       cmocka_unit_test(test_split_many),
+                                       cmocka_unit_test(test_pad_mirrors_uncropped),
+                                       cmocka_unit_test(test_cast_to_integer),
+                                       cmocka_unit_test(test_cast_to_small_floats),
+                                       cmocka_unit_test(test_cast_rounds_once),
+                                       cmocka_unit_test(test_views_alias),
+                                       cmocka_unit_test(test_power_of_integers),
+                                       cmocka_unit_test(test_mod_of_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
