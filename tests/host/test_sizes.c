@@ -167,7 +167,7 @@ static void test_ends_of_formulas(void **state)
         {"(S)", 5, true, true, 5},
         {"(S)/2 ", 5, true, true, 2},
         {"(S)/2/2", 5, false, false, 0},
-        {"(S/2)", 5, false, false, 0},
+        {"(S/2)", 5, true, true, 2},
         {"/2", 5, false, false, 0},
     };
     struct size_names names = {0};
