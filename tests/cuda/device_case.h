@@ -173,8 +173,6 @@ static inline bool run_program(const struct lowering *l, uint32_t order)
 {
     enum { BLOCKS = 3 };
     struct program_table t;
-    if (getenv("PTX")) /* its interpreter does not run warps whose lanes part in this kernel */
-        return false;
     if (!pith_device_program_table(l, l->action, l->n_actions, BLOCKS, NULL, 0, &t))
         return false;
     struct guarded table = guard_new((t.bytes + 15) & ~UINT64_C(15), 1);

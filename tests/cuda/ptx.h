@@ -4,8 +4,9 @@
  *
  * It knows the instructions that nvcc 13 emits for cuda/kernels (PTX ISA 7.0) and refuses
  * others by name. Lanes of a warp go together: the lowest program counter first, which brings them
- * together again behind a branch. Blocks run one after the other, each up to where it reads what
- * another may write. Addresses on the device are addresses of this process. */
+ * together again behind a branch; at a shuffle or barrier all wait for the last (ptx_warp.h).
+ * Blocks run one after the other, each up to where it reads what another may write. Addresses on
+ * the device are addresses of this process. */
 #ifndef PTX_H
 #define PTX_H
 

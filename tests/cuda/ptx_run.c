@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ptx_run.c - runs instructions of PTX, a block after the other (ptx.h), each for all its lanes at
  * once, as it is looked up once so and its loops become vectors. Registers and shared memory begin
- * as NaN. Refused, with the line of the text: lanes of a warp apart at a shuffle or
- * barrier, a barrier that some thread has passed by, an address out of line or beyond shared
- * memory. */
+ * as NaN. Refused, with the line of the text: a shuffle, product of matrices or barrier that not
+ * all lanes of a warp come to, a barrier that some thread has passed by, an address out of line or
+ * beyond shared memory. */
 #include "ptx_numbers.h"
+#include "ptx_warp.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,15 +16,6 @@
 #include "cuda/kernels/launch.h"
 
 #define MOST_WARPS (1024u / PTX_LANES)
-#define EXITED UINT32_MAX
-
-struct warp {
-    uint32_t lanes, at;           /* that run, and where */
-    uint32_t pc[PTX_LANES], next; /* of the others, and the lowest of them */
-    bool waits;                   /* at a barrier, all lanes that have not left */
-    uint64_t (*reg)[PTX_LANES];
-    bool *written; /* registers, in this block */
-};
 
 /* Those that an instruction is done for, in turn. */
 struct lanes {
@@ -579,39 +571,6 @@ static void multiply(struct machine *m, const struct ptx_instruction *i)
                 narrow(i->type, sum[lane / 4 + k / 2 * 8][lane % 4 * 2 + k % 2]));
 }
 
-/* The lanes at the lowest place go on; none is left where that is EXITED. */
-static void choose_lanes(struct warp *w)
-{
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        if (w->lanes >> lane & 1)
-            w->pc[lane] = w->at;
-    w->at = w->next = EXITED;
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        w->at = w->pc[lane] < w->at ? w->pc[lane] : w->at;
-    w->lanes = 0;
-    for (uint32_t lane = 0; lane < PTX_LANES && w->at != EXITED; lane++)
-        if (w->pc[lane] == w->at)
-            w->lanes |= 1u << lane;
-        else
-            w->next = w->pc[lane] < w->next ? w->pc[lane] : w->next;
-}
-
-/* Of the lanes that run, those go there, and the others on. */
-static void go(struct warp *w, uint32_t those, uint32_t there)
-{
-    if (those == w->lanes) {
-        w->at = there;
-        return;
-    }
-    if (!those)
-        return;
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        if (those >> lane & 1)
-            w->pc[lane] = there;
-    w->lanes &= ~those;
-    w->next = there < w->next ? there : w->next;
-}
-
 /* Those of the running lanes that the guard lets do what stands there. */
 static uint32_t guarded(const struct machine *m, const struct ptx_instruction *i)
 {
@@ -658,19 +617,28 @@ static struct lanes listed(uint32_t mask)
 /* One instruction of the warp; false: it has left, or waits. */
 static bool step(struct machine *m)
 {
+    static const char apart[] = "lanes of a warp are apart";
     struct warp *w = &m->warp[m->now];
     if (w->waits)
         return false;
     if (w->at >= w->next)
         choose_lanes(w);
-    if (w->at == EXITED)
+    if (w->at == EXITED) {
+        if (w->held)
+            refuse(m, &m->k->code[w->pc[__builtin_ctz(w->held)]], apart);
         return false;
+    }
     const struct ptx_instruction *i = &m->k->code[w->at];
     if (w->at >= m->k->n)
         refuse(m, &m->k->code[m->k->n - 1], "behind the last instruction");
-    bool shuffles = i->op == PTX_SHFL || i->op == PTX_SHFL_DOWN;
-    if ((shuffles || i->op == PTX_MMA || i->op == PTX_BAR) && w->lanes != UINT32_MAX)
-        refuse(m, i, "lanes of a warp are apart");
+    const bool shuffles = i->op == PTX_SHFL || i->op == PTX_SHFL_DOWN;
+    if (shuffles || i->op == PTX_MMA || i->op == PTX_BAR) {
+        const enum gathering g = gather(w);
+        if (g == LANES_APART)
+            refuse(m, i, apart);
+        if (g == LANES_TO_COME)
+            return true;
+    }
     const uint32_t mask = guarded(m, i);
     w->at++;
     if (m->counts)
@@ -700,6 +668,7 @@ static void begin_block(struct machine *m)
         m->warp[i].lanes = UINT32_MAX;
         m->warp[i].at = 0;
         m->warp[i].next = EXITED;
+        m->warp[i].held = 0;
         m->warp[i].waits = false;
         for (uint32_t k = 0; k < m->k->registers; k++)
             if (m->warp[i].written[k])
