@@ -229,10 +229,12 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
     if (!pith_device_is_fixed(p) || (p->plan->opts.clock_ns && !p->cuda->cuEventRecordWithFlags))
         return PITH_OK;
     enum pith_status st = pith_device_capture(p, put_walk, &p->graph, err);
-    if (st)
-        return st == PITH_ERR_LIMIT ? PITH_OK : st;
     p->graph_steps = p->plan->steps_done;
-    return pith_device_one_launch(p, err);
+    if (!st)
+        st = pith_device_one_launch(p, err);
+    free(p->program.action);
+    p->program.action = NULL;
+    return st == PITH_ERR_LIMIT ? PITH_OK : st;
 }
 
 /* ---- from plan to device -------------------------------------------------------------------- */
@@ -372,7 +374,6 @@ void pith_cuda_plan_free(struct pith_cuda_plan *p)
     }
     p->cuda->plans--;
     pith_device_lowering_free(&p->lowering);
-    free(p->program.action);
     free(p->times.event);
     free(p->times.step);
     free(p->step);

@@ -23,7 +23,7 @@ struct device_times {
 
 /* A run as one launch (device_program.c). */
 struct device_program {
-    struct action *action; /* owns: all that a run puts on the stream */
+    struct action *action; /* owns, while the graph is made: all that a run puts on the stream */
     uint32_t n, room;
     device_address memory; /* owns: its steps */
     uint32_t blocks, shared;

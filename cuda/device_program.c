@@ -175,28 +175,37 @@ static enum pith_status timed(struct pith_cuda_plan *p, void *one, struct pith_e
     return pith_driver_status(p->cuda, result, "the device failed", err);
 }
 
-/* The walk has been recorded. Whatever cannot be had for the program leaves the graph as it is. */
+/* Whatever cannot be had for it: false. */
+static bool make_program(struct pith_cuda_plan *p, struct program_table *t, void **one)
+{
+    struct device_program *d = &p->program;
+    if (!p->cuda->cooperative || p->plan->opts.clock_ns || d->n < 2 ||
+        !pith_device_program_table(&p->lowering, d->action, d->n, 1, NULL, 0, t))
+        return false;
+    d->shared = t->shared;
+    d->blocks = blocks_at_once(p->cuda, t->shared);
+    d->blocks = t->blocks < d->blocks ? t->blocks : d->blocks;
+    return d->blocks && !copy_table(p, t) && !pith_device_capture(p, put_program, one, NULL);
+}
+
+/* The walk has been recorded. A program that is not kept gives its memory back. */
 enum pith_status pith_device_one_launch(struct pith_cuda_plan *p, struct pith_error *err)
 {
     struct device_program *d = &p->program;
     struct program_table t;
     void *one = NULL;
-    if (!p->cuda->cooperative || p->plan->opts.clock_ns || d->n < 2 ||
-        !pith_device_program_table(&p->lowering, d->action, d->n, 1, NULL, 0, &t))
-        return PITH_OK;
-    d->shared = t.shared;
-    d->blocks = blocks_at_once(p->cuda, t.shared);
-    d->blocks = t.blocks < d->blocks ? t.blocks : d->blocks;
-    if (d->blocks == 0 || copy_table(p, &t) || pith_device_capture(p, put_program, &one, NULL))
-        return PITH_OK;
-    p->device_bytes += t.bytes;
-    enum pith_status st = timed(p, one, err);
+    enum pith_status st = make_program(p, &t, &one) ? timed(p, one, err) : PITH_OK;
     if (!st && d->program_ns && d->program_ns < d->graph_ns) {
         void *other = p->graph;
         p->graph = one;
         p->launches = 1;
+        p->device_bytes += t.bytes;
         one = other;
+    } else if (d->memory) {
+        p->cuda->cuMemFree_v2(d->memory);
+        d->memory = 0;
     }
-    p->cuda->cuGraphExecDestroy(one);
+    if (one)
+        p->cuda->cuGraphExecDestroy(one);
     return st;
 }

@@ -17,25 +17,18 @@
  * number beside it is to f32. */
 enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
 
-/* Each kernel and its struct. */
-#define DEVICE_KERNELS(KERNEL)                                                                     \
+/* Each kernel and its struct. Those of PROGRAM_KERNELS have a place in a program, too. */
+#define PROGRAM_KERNELS(KERNEL)                                                                    \
     KERNEL(map_f32, map_args)                                                                      \
     KERNEL(zip, zip_args)                                                                          \
     KERNEL(chain, chain_args)                                                                      \
-    KERNEL(compare, compare_args)                                                                  \
-    KERNEL(where, where_args)                                                                      \
-    KERNEL(cast, cast_args)                                                                        \
-    KERNEL(arg_extreme, arg_args)                                                                  \
     KERNEL(batch_norm_f32, batch_norm_args)                                                        \
     KERNEL(strided_copy, copy_args)                                                                \
     KERNEL(pad, pad_args)                                                                          \
     KERNEL(gather_axis, gather_args)                                                               \
     KERNEL(softmax_rows, softmax_args)                                                             \
-    KERNEL(softmax_long, softmax_args)                                                             \
-    KERNEL(softmax_columns, softmax_args)                                                          \
     KERNEL(reduce_rows, reduce_args)                                                               \
     KERNEL(reduce_columns, reduce_args)                                                            \
-    KERNEL(norm_rows, norm_args)                                                                   \
     KERNEL(pool, pool_args)                                                                        \
     KERNEL(pool_small, pool_args)                                                                  \
     KERNEL(gemm_f32, gemm_args)                                                                    \
@@ -45,19 +38,29 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(conv_parts, conv_args)                                                                  \
     KERNEL(conv_direct_f32, conv_args)                                                             \
     KERNEL(recurrent_cell, cell_args)                                                              \
-    KERNEL(gemm_i8, gemm_i8_args)                                                                  \
-    KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
     KERNEL(gemv_packed_i8, gemm_packed_i8_args)                                                    \
-    KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \
-    KERNEL(conv_flat_i8, conv_packed_i8_args)                                                      \
-    KERNEL(conv_splits_i8, conv_packed_i8_args)                                                    \
-    KERNEL(conv_direct_i8, conv_i8_args)                                                           \
     KERNEL(quantize, quantize_args)                                                                \
     KERNEL(dequantize, quantize_args)                                                              \
     KERNEL(dynamic_grid, dynamic_args)                                                             \
     KERNEL(requantize, requantize_args)                                                            \
-    KERNEL(program, program_args)                                                                  \
     KERNEL(spmv_relative, spmv_args)                                                               \
+    KERNEL(gemv_half, gemm_half_args)
+#define DEVICE_KERNELS(KERNEL)                                                                     \
+    PROGRAM_KERNELS(KERNEL)                                                                        \
+    KERNEL(compare, compare_args)                                                                  \
+    KERNEL(where, where_args)                                                                      \
+    KERNEL(cast, cast_args)                                                                        \
+    KERNEL(arg_extreme, arg_args)                                                                  \
+    KERNEL(softmax_long, softmax_args)                                                             \
+    KERNEL(softmax_columns, softmax_args)                                                          \
+    KERNEL(norm_rows, norm_args)                                                                   \
+    KERNEL(gemm_i8, gemm_i8_args)                                                                  \
+    KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \
+    KERNEL(conv_flat_i8, conv_packed_i8_args)                                                      \
+    KERNEL(conv_splits_i8, conv_packed_i8_args)                                                    \
+    KERNEL(conv_direct_i8, conv_i8_args)                                                           \
+    KERNEL(program, program_args)                                                                  \
     KERNEL(spmv_relative_far, spmv_args)                                                           \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemv_codes_many, gemm_codes_args)                                                       \
@@ -65,7 +68,6 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(codes_mma_few, gemm_codes_args)                                                         \
     KERNEL(codes_mma, gemm_codes_args)                                                             \
     KERNEL(gemm_codes, gemm_codes_args)                                                            \
-    KERNEL(gemv_half, gemm_half_args)                                                              \
     KERNEL(gemm_mma, gemm_mma_args)                                                                \
     KERNEL(conv_mma, conv_mma_args)                                                                \
     KERNEL(gemm_mma_many, gemm_mma_args)                                                           \
@@ -570,36 +572,9 @@ struct symbols_args {
     uint32_t n, rows, cols, steps, bits; /* n: words */
 };
 
-/* A whole run in one launch: steps one behind the other, each a launch of one of these kernels with
- * blocks of LAUNCH_THREADS threads, or a move. All blocks of the grid take a step's blocks in turn,
- * and wait for one another behind it: so all have to be on the device at once. */
-#define PROGRAM_KERNELS(KERNEL)                                                                    \
-    KERNEL(map_f32, map_args)                                                                      \
-    KERNEL(zip, zip_args)                                                                          \
-    KERNEL(chain, chain_args)                                                                      \
-    KERNEL(batch_norm_f32, batch_norm_args)                                                        \
-    KERNEL(strided_copy, copy_args)                                                                \
-    KERNEL(pad, pad_args)                                                                          \
-    KERNEL(gather_axis, gather_args)                                                               \
-    KERNEL(softmax_rows, softmax_args)                                                             \
-    KERNEL(reduce_rows, reduce_args)                                                               \
-    KERNEL(reduce_columns, reduce_args)                                                            \
-    KERNEL(pool, pool_args)                                                                        \
-    KERNEL(pool_small, pool_args)                                                                  \
-    KERNEL(gemm_f32, gemm_args)                                                                    \
-    KERNEL(gemm_parts, gemm_args)                                                                  \
-    KERNEL(gemv_f32, gemm_args)                                                                    \
-    KERNEL(conv_f32, conv_args)                                                                    \
-    KERNEL(conv_parts, conv_args)                                                                  \
-    KERNEL(conv_direct_f32, conv_args)                                                             \
-    KERNEL(recurrent_cell, cell_args)                                                              \
-    KERNEL(gemv_packed_i8, gemm_packed_i8_args)                                                    \
-    KERNEL(quantize, quantize_args)                                                                \
-    KERNEL(dequantize, quantize_args)                                                              \
-    KERNEL(dynamic_grid, dynamic_args)                                                             \
-    KERNEL(requantize, requantize_args)                                                            \
-    KERNEL(spmv_relative, spmv_args)                                                               \
-    KERNEL(gemv_half, gemm_half_args)
+/* A whole run in one launch: steps one behind the other, each a launch of one of PROGRAM_KERNELS
+ * with blocks of LAUNCH_THREADS threads, or a move. All blocks of the grid take a step's blocks in
+ * turn, and wait for one another behind it: so all have to be on the device at once. */
 #define PROGRAM_MOVE UINT32_MAX
 #define PROGRAM_WORDS 288u /* of the largest struct */
 struct program_step {

@@ -185,8 +185,18 @@ static void test_sparse(void **state)
     unlink(there);
 }
 
-/* The graph is kept: where the device cannot make blocks wait, where steps take longer in one
- * launch, where each launch is worth it, and in a plan with a clock. */
+/* Bytes on the device and pinned, while the plan is there. */
+static uint64_t memory_of(const struct pith_packed *packed, struct fake_cuda_behaviour behaviour)
+{
+    fake_set(behaviour);
+    struct pith_engine *e = open_on(packed, "cuda:0", 0);
+    const uint64_t bytes = fake_counts().allocated_bytes;
+    pith_engine_close(e);
+    return bytes;
+}
+
+/* The graph is kept, and no memory for the other: where the device cannot make blocks wait, where
+ * steps take longer in one launch, where each launch is worth it, and in a plan with a clock. */
 static void test_graph_is_kept(void **state)
 {
     (void)state;
@@ -208,6 +218,9 @@ static void test_graph_is_kept(void **state)
     b.launch_ns = 20000;
     free(run(&packed, "cuda:0", b, &launches).data);
     assert_true(launches > 1);
+    const uint64_t graph = memory_of(&packed, (struct fake_cuda_behaviour){0});
+    assert_int_equal(memory_of(&packed, b), graph);
+    assert_true(memory_of(&packed, slow_launches) > graph);
     pith_packed_free(&packed);
 }
 
