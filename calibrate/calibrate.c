@@ -26,6 +26,7 @@ struct calibration {
     struct value_observer *observer; /* owns: [n_values] */
     struct pith_value_stats **stats; /* owns: [n_values], results */
     struct count_team team;          /* owns its scratch */
+    const struct observed_run *run;  /* while samples run */
 };
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -33,8 +34,10 @@ struct calibration {
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
     struct calibration *c = user;
-    if (!c->plan[value].joins)
-        pith_observer_see(&c->observer[value], x, n, &c->team);
+    if (c->plan[value].joins)
+        return;
+    pith_observer_shape(&c->observer[value], c->run->shown, c->m->values[value].rank);
+    pith_observer_see(&c->observer[value], x, n, &c->team);
 }
 
 static enum pith_status check_sample(struct calibration *c, uint64_t i)
@@ -60,7 +63,8 @@ static enum pith_status start_team(struct calibration *c, const struct observed_
 
 static enum pith_status run_samples(struct calibration *c, uint64_t *n_samples)
 {
-    struct observed_run run = {.see = see, .user = c};
+    struct observed_run run = {.see = see, .user = c, .own_sizes = true};
+    c->run = &run;
     enum pith_status st = pith_observed_run_open(&run, c->m, c->opts, c->err);
     if (!st)
         st = start_team(c, &run);

@@ -11,14 +11,16 @@
 #include "core/op_number.h"
 #include "pith_host.h"
 
-static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)
+static bool same_shape(const struct observed_run *run, const struct pith_value *v,
+                       const struct pith_tensor *t)
 {
     return v->type == t->type && v->rank == t->rank &&
-           memcmp(v->dim, t->dim, v->rank * sizeof v->dim[0]) == 0;
+           (run->feeder.uneven || memcmp(v->dim, t->dim, v->rank * sizeof v->dim[0]) == 0);
 }
 
 static void show(struct observed_run *run, uint32_t value, const struct pith_tensor *t, void *x)
 {
+    run->shown = t->dim;
     if (t->type == PITH_F32)
         run->see(run->user, value, x, (size_t)(t->bytes / sizeof(float)));
     else if (run->see_other)
@@ -30,7 +32,7 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
     struct observed_run *run = user;
     const struct pith_node *node = &run->m->nodes[layer->step]; /* open counted */
     uint32_t value = node->out[layer->output];
-    if (node->op != layer->op || !same_shape(&run->m->values[value], out))
+    if (node->op != layer->op || !same_shape(run, &run->m->values[value], out))
         run->mismatch = true;
     else
         show(run, value, out, (void *)(uintptr_t)out->data);
@@ -92,8 +94,13 @@ enum pith_status pith_observed_run_open(struct observed_run *run, const struct p
     run->m = m;
     run->opts = opts;
     run->one.data = opts->data;
-    run->only_data =
-        (struct pith_feed){.size_bytes = sizeof run->only_data, .n_inputs = 1, .input = &run->one};
+    run->feed = opts->feed ? *opts->feed
+                           : (struct pith_feed){.size_bytes = sizeof run->feed,
+                                                .n_inputs = 1,
+                                                .input = &run->one,
+                                                .own_sizes = pith_data_uneven(opts->data) &&
+                                                             pith_data_pictures(opts->data)};
+    run->feed.own_sizes = run->feed.own_sizes && run->own_sizes;
     enum pith_status st = pith_engine_open(m, &e, &run->engine, err);
     if (st)
         return st;
@@ -102,8 +109,10 @@ enum pith_status pith_observed_run_open(struct observed_run *run, const struct p
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "cannot calibrate: the runtime has %u steps, the model has %u nodes",
                                pith_plan_layer_count(plan), m->n_nodes);
-    return pith_feeder_open(&run->feeder, plan, opts->feed ? opts->feed : &run->only_data, false,
-                            err);
+    st = pith_feeder_open(&run->feeder, plan, &run->feed, false, err);
+    if (run->feeder.uneven)
+        run->feeder.engine = run->engine; /* which plans for each size */
+    return st;
 }
 
 void pith_observed_run_close(struct observed_run *run)

@@ -13,16 +13,18 @@ struct observed_run {
     /* The same of values of other types, x being `bytes` long; or NULL. */
     void (*see_other)(void *user, uint32_t value, void *x, size_t bytes);
     void *user;
+    bool own_sizes; /* pictures of several sizes run each at its own; else as they are cut */
     const struct pith_model *m; /* borrows, as all it is opened with */
     const struct pith_calibrate_opts *opts;
     struct pith_feed_input one;
-    struct pith_feed only_data; /* of opts->data */
+    struct pith_feed feed;      /* opts->feed, or of opts->data */
     struct pith_engine *engine; /* owns */
     struct feeder feeder;       /* owns */
+    const uint32_t *shown;      /* while `see` runs: the shape of the value */
     bool mismatch;
 };
 
-/* see and user are set, all else is 0. Close in any case. */
+/* see, user and own_sizes are set, all else is 0. Close in any case. */
 enum pith_status pith_observed_run_open(struct observed_run *run, const struct pith_model *m,
                                         const struct pith_calibrate_opts *opts,
                                         struct pith_error *err);

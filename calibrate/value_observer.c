@@ -14,17 +14,22 @@
 /* A value without channels is summed in so many pieces, by however many threads. */
 #define PIECES 8u
 
+void pith_observer_shape(struct value_observer *o, const uint32_t *dim, uint32_t rank)
+{
+    o->outer = o->inner = 1;
+    for (uint32_t i = 0; i < o->sum.channel_axis; i++)
+        o->outer *= dim[i];
+    for (uint32_t i = o->sum.channel_axis + 1; i < rank; i++)
+        o->inner *= dim[i];
+}
+
 static enum pith_status start_channels(struct value_observer *o, const struct pith_value *v,
                                        uint32_t axis)
 {
-    o->outer = o->inner = 1;
-    for (uint32_t i = 0; i < axis; i++)
-        o->outer *= v->dim[i];
-    for (uint32_t i = axis + 1; i < v->rank; i++)
-        o->inner *= v->dim[i];
     o->sum.n_channels = v->dim[axis];
     o->sum.channel_axis = axis;
     o->sum.channel = calloc(o->sum.n_channels, sizeof *o->sum.channel);
+    pith_observer_shape(o, v->dim, v->rank);
     o->part = calloc(o->sum.n_channels, sizeof *o->part);
     return o->sum.channel && o->part ? PITH_OK : PITH_ERR_MEMORY;
 }

@@ -36,6 +36,8 @@ void pith_observer_use_cpu(struct value_observer *o, uint32_t cpu_mask);
 
 /* One sample more: x, [elements of the value], at least 1. A sample with a NaN is only noted. The
  * result does not depend on the team. */
+/* The shape of the next sample, where it may be another; the channels stay. */
+void pith_observer_shape(struct value_observer *o, const uint32_t *dim, uint32_t rank);
 void pith_observer_see(struct value_observer *o, const float *x, size_t n,
                        const struct count_team *team);
 /* Adds what another run saw of the same value: v's extremes and v->stats. */

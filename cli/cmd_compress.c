@@ -337,7 +337,10 @@ static enum cli_exit open_training(const struct compress_options *o, struct pith
         return rc;
     d->val_input = (struct pith_feed_input){.data = d->val};
     d->val_feed =
-        (struct pith_feed){.size_bytes = sizeof d->val_feed, .n_inputs = 1, .input = &d->val_input};
+        (struct pith_feed){.size_bytes = sizeof d->val_feed,
+                           .n_inputs = 1,
+                           .input = &d->val_input,
+                           .own_sizes = pith_data_uneven(d->val) && pith_data_pictures(d->val)};
     return EXIT_DONE;
 }
 

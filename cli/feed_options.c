@@ -191,10 +191,40 @@ static bool open_dims(const struct pith_model *m, uint32_t input, bool *open)
     return any;
 }
 
+#define MOST_CUT 64u /* pixels of a height or width that may be cut for the network's sake */
+
+/* The size that pictures of several sizes are cut to, as the model's and in f->given: that of the
+ * smallest in each direction, or a little less, which the network takes. */
+static void fit_smallest(struct pith_model *m, uint32_t input, const struct pith_data *data,
+                         struct cli_feed *f)
+{
+    uint32_t *dim = f->given[input].dim, own[PITH_MAX_RANK], least[PITH_MAX_RANK];
+    bool open[PITH_MAX_RANK] = {false};
+    memcpy(least, dim, sizeof least);
+    for (uint64_t i = 0; i < pith_data_count(data); i++) {
+        pith_data_sample_shape(data, i, own);
+        for (uint32_t k = 0; k < 4; k++)
+            least[k] = own[k] < least[k] ? own[k] : least[k];
+    }
+    open_dims(m, input, open);
+    const uint32_t h = open[1] ? 1 : 2; /* channels last, or first */
+    memcpy(dim, least, sizeof least);
+    for (uint32_t n = 0; n < MOST_CUT * MOST_CUT; n++) {
+        const uint32_t down[] = {n / MOST_CUT, n % MOST_CUT};
+        if (down[0] >= least[h] || down[1] >= least[h + 1])
+            continue;
+        dim[h] = least[h] - down[0];
+        dim[h + 1] = least[h + 1] - down[1];
+        if (pith_model_fit_sizes(m, f->given, m->n_inputs, NULL) == PITH_OK)
+            return;
+    }
+    memcpy(dim, least, sizeof least); /* fitting them says why not */
+}
+
 /* The shape of pictures, or of planes of numbers. What cannot be opened passes: opening it again
  * says why. */
-static enum cli_exit note_pictures(const struct cli_feed_options *in, const struct pith_model *m,
-                                   uint32_t input, const struct origin *from, struct cli_feed *f)
+static void note_pictures(const struct cli_feed_options *in, struct pith_model *m, uint32_t input,
+                          const struct origin *from, struct cli_feed *f)
 {
     struct pith_data *data;
     struct pith_data_opts o = {.size_bytes = sizeof o,
@@ -209,38 +239,26 @@ static enum cli_exit note_pictures(const struct cli_feed_options *in, const stru
     cli_data_shape(m, input, &o);
     o.warn = NULL;
     if (!there || o.rank != 4 || !open_dims(m, input, o.open) || pith_data_open(&o, &data, NULL))
-        return EXIT_DONE;
+        return;
     struct pith_tensor *t = &f->given[input];
     t->rank = pith_data_shape(data, t->dim);
-    const bool uneven = pith_data_uneven(data);
+    f->uneven |= pith_data_uneven(data);
+    if (pith_data_uneven(data) && !in->own_sizes)
+        fit_smallest(m, input, data, f);
     pith_data_free(data);
-    f->uneven |= uneven;
-    if (!uneven || in->own_sizes)
-        return EXIT_DONE;
-    struct pith_error err;
-    pith_error_fill(&err, PITH_ERR_ARGUMENT,
-                    "%.200s: pictures of several sizes: run and eval take each at its own; "
-                    "--preprocess with resize=HxW, crop=N or letterbox=HxW makes them alike (pith "
-                    "help preprocess)",
-                    from->path);
-    if (!in->misfit)
-        return cli_fail(&err);
-    *in->misfit = err;
-    return EXIT_NO;
 }
 
-static enum cli_exit note_shape(const struct cli_feed_options *in, const struct pith_model *m,
-                                uint32_t input, const char *path, const char *array, bool samples,
-                                struct cli_feed *f)
+static void note_shape(const struct cli_feed_options *in, struct pith_model *m, uint32_t input,
+                       const char *path, const char *array, bool samples, struct cli_feed *f)
 {
     uint32_t rank, dim[PITH_MAX_RANK];
     if (input >= m->n_inputs)
-        return EXIT_DONE;
+        return;
     const struct pith_value *v = &m->values[m->inputs[input]];
-    if (!pith_data_array_shape(path, array, v->name, &rank, dim))
-        return note_pictures(in, m, input, &(struct origin){.path = path}, f);
-    sample_shape(v, dim, rank, samples, &f->given[input]);
-    return EXIT_DONE;
+    if (pith_data_array_shape(path, array, v->name, &rank, dim))
+        sample_shape(v, dim, rank, samples, &f->given[input]);
+    else
+        note_pictures(in, m, input, &(struct origin){.path = path}, f);
 }
 
 static enum cli_exit begin_shapes(const struct pith_model *m, struct cli_feed *f)
@@ -264,31 +282,45 @@ static enum cli_exit fit_given(struct pith_model *m, const struct cli_feed *f)
 static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_model *m,
                                const uint32_t *input, const char *const *path, struct cli_feed *f)
 {
-    enum cli_exit rc = EXIT_DONE;
     if (m->n_sizes == 0)
         return EXIT_DONE;
-    for (uint32_t i = 0; i < f->n_operands && !rc; i++)
+    for (uint32_t i = 0; i < f->n_operands; i++)
         if (!f->operand_opened[i])
-            rc = note_shape(in, m, f->operand_input[i], f->operand_path[i], NULL, false, f);
-    for (uint32_t i = 0; i < in->data.n && !rc; i++) {
-        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS && !rc; k++)
+            note_shape(in, m, f->operand_input[i], f->operand_path[i], NULL, false, f);
+    for (uint32_t i = 0; i < in->data.n; i++) {
+        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS; k++)
             if (f->from_array[k] == i + 1)
-                rc = note_shape(in, m, k, path[i], m->values[m->inputs[k]].name, true, f);
-        if (input[i] != BY_ARRAYS && !rc)
-            rc = note_shape(in, m, input[i], path[i], NULL, true, f);
+                note_shape(in, m, k, path[i], m->values[m->inputs[k]].name, true, f);
+        if (input[i] != BY_ARRAYS)
+            note_shape(in, m, input[i], path[i], NULL, true, f);
     }
-    return rc ? rc : fit_given(m, f);
+    return fit_given(m, f);
 }
 
-enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data)
+enum cli_exit cli_fit_sizes(struct pith_model *m, const struct cli_feed_options *data, bool *cuts)
 {
-    const struct cli_feed_options in = {.data = {.n = 1}};
     struct cli_feed none = {0};
     const uint32_t input = 0;
+    const char *path = data->data.item[0];
     enum cli_exit rc = begin_shapes(m, &none);
-    rc = rc ? rc : fit_sizes(&in, m, &input, &data, &none);
+    rc = rc ? rc : fit_sizes(data, m, &input, &path, &none);
+    *cuts = none.uneven;
     free(none.given);
     return rc;
+}
+
+enum cli_exit cli_cut_pictures(const struct pith_model *m, uint32_t input, struct pith_data *data)
+{
+    struct pith_error err = {0};
+    const uint32_t *dim = m->values[m->inputs[input]].dim;
+    bool open[PITH_MAX_RANK] = {false};
+    open_dims(m, input, open);
+    const uint32_t h = open[1] ? 1 : 2;
+    if (pith_data_cut(data, dim, &err))
+        return cli_fail(&err);
+    cli_warn("pictures of several sizes: rounding and training see the middle %ux%u of each",
+             dim[h], dim[h + 1]);
+    return EXIT_DONE;
 }
 
 static enum cli_exit open_data(const struct cli_feed_options *in, const struct pith_model *m,
@@ -317,7 +349,10 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
     cli_count_skipped(pith_data_skipped(f->input[input].data));
     if (!f->leading)
         f->leading = f->input[input].data;
-    return EXIT_DONE;
+    const bool cuts = !in->own_sizes && pith_data_uneven(f->input[input].data) &&
+                      pith_data_pictures(f->input[input].data);
+    f->feed.own_sizes |= cuts;
+    return cuts ? cli_cut_pictures(m, input, f->input[input].data) : EXIT_DONE;
 }
 
 /* ---- operands that are data: folders, and many pictures for one input ------------------------ */
@@ -392,8 +427,8 @@ static enum cli_exit open_many(const struct cli_feed_options *in, struct pith_mo
             }
         const struct origin all = {.path = name, .files = path, .n_files = n};
         f->taken[input] = true;
-        rc = note_pictures(in, m, input, &all, f);
-        rc = rc ? rc : fit_given(m, f);
+        note_pictures(in, m, input, &all, f);
+        rc = fit_given(m, f);
         rc = rc ? rc : open_data(in, m, input, &all, f);
     }
     free(path);

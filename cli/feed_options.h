@@ -12,7 +12,8 @@ struct cli_feed_options {
     struct cli_list data, states;
     const char *labels, *range, *preprocess;
     uint64_t first; /* samples, where there are more; 0: all */
-    bool own_sizes; /* samples of several sizes run each at its own; else pictures are refused */
+    bool own_sizes; /* samples of several sizes run each at its own; else pictures are cut to a
+                       common size for work that needs samples of one size, and others filled up */
     struct pith_error
         *misfit; /* receives why data does not fit, with EXIT_NO; NULL: an error is printed */
 };
@@ -76,8 +77,11 @@ bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes,
 /* PNG or JPEG by the first n bytes. */
 bool cli_is_picture(const void *head, size_t n);
 
-/* Open sizes of m become those of the samples that -d names for input 0. */
-enum cli_exit cli_fit_sizes(struct pith_model *m, const char *data);
+/* Open sizes of m become those of the samples that the first of data names for input 0. *cuts: they
+ * are pictures of several sizes, to be cut (cli_cut_pictures). */
+enum cli_exit cli_fit_sizes(struct pith_model *m, const struct cli_feed_options *data, bool *cuts);
+/* Pictures, opened with open heights and widths, as large as m takes them. */
+enum cli_exit cli_cut_pictures(const struct pith_model *m, uint32_t input, struct pith_data *data);
 
 /* Opens all data sets and first states. An item without a name is for the next input that has
  * nothing yet, operands first; where two or more have nothing, a .npz of -d is for those whose

@@ -8,16 +8,22 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* cuts: pictures of several sizes. */
 static enum cli_exit open_data(const struct cli_training_options *o, const struct pith_model *m,
-                               struct pith_data_opts d, struct pith_data **data)
+                               bool cuts, struct pith_data_opts d, struct pith_data **data)
 {
     struct pith_error err = {0};
     d.size_bytes = sizeof d;
     d.preprocess = o->preprocess;
     cli_data_shape(m, 0, &d);
+    for (uint32_t i = 0; i < m->n_sized && cuts; i++)
+        d.open[m->sized[i].slot % PITH_MAX_RANK] = true; /* of the only input */
     if (pith_data_open(&d, data, &err))
         return cli_fail(&err);
     cli_count_skipped(pith_data_skipped(*data));
+    const enum cli_exit rc = cuts ? cli_cut_pictures(m, 0, *data) : EXIT_DONE;
+    if (rc)
+        return rc;
     const struct pith_feed_input input = {.data = *data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
     return m->n_inputs == 1 ? cli_check_data(m, &feed) : EXIT_DONE;
@@ -48,9 +54,12 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
                                 struct pith_data **val)
 {
     char others[128];
+    bool cuts = false;
+    const struct cli_feed_options all = {
+        .data = {.n = 1, .item = {o->data}}, .range = o->range, .preprocess = o->preprocess};
     enum cli_exit rc = cli_check_training(o);
     if (!rc)
-        rc = cli_fit_sizes(m, o->data);
+        rc = cli_fit_sizes(m, &all, &cuts);
     if (rc)
         return rc;
     if (o->hold && snprintf(others, sizeof others, "!%s", o->hold) >= (int)sizeof others) {
@@ -63,12 +72,12 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
     }
     struct pith_data_opts d = {.path = o->data, .labels = o->labels, .within = o->range};
     d.range = o->hold ? others : NULL;
-    rc = open_data(o, m, d, train);
+    rc = open_data(o, m, cuts, d, train);
     d.range = o->hold;
     if (!rc && o->hold)
-        rc = open_data(o, m, d, val);
+        rc = open_data(o, m, cuts, d, val);
     if (!rc && o->val)
-        rc = open_data(o, m, (struct pith_data_opts){.path = o->val}, val);
+        rc = open_data(o, m, cuts, (struct pith_data_opts){.path = o->val}, val);
     if (rc || !c || m->n_inputs != 1)
         return rc;
     const struct pith_feed_input input = {.data = *train};

@@ -94,7 +94,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
 /* The first n of the held-out samples. */
 static enum pith_status run_samples(struct allocation *k, const struct pith_model *m, uint64_t n)
 {
-    struct observed_run run = {.see = see, .user = &k->answers};
+    struct observed_run run = {.see = see, .user = &k->answers, .own_sizes = true};
     enum pith_status st = pith_observed_run_open(&run, m, k->request->samples, k->err);
     for (uint64_t i = 0; !st && i < n && i < pith_observed_run_samples(&run); i++)
         st = pith_observed_run_sample(&run, i, k->err);

@@ -153,7 +153,7 @@ static enum pith_status run_with_weight(struct sense *s, uint32_t value, float *
     struct pith_value *v = &s->m->values[value];
     struct pith_const *is = v->constant;
     struct pith_const trial = {.count = is->count, .data = data};
-    struct observed_run run = {.see = see, .user = s};
+    struct observed_run run = {.see = see, .user = s, .own_sizes = true};
     v->constant = &trial;
     enum pith_status st = pith_observed_run_open(&run, s->m, s->opts->samples, s->err);
     if (!st)
@@ -342,6 +342,7 @@ enum pith_status pith_sense(struct pith_model *m, const struct pith_sense_opts *
         return st;
     s.run.see = see;
     s.run.user = &s;
+    s.run.own_sizes = true;
     st = open(&s);
     if (!st)
         st = make_room(&s, &r);

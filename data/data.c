@@ -401,17 +401,22 @@ static void mirror(const struct pith_image *image)
             }
 }
 
-static enum pith_status read_picture(struct pith_data *d, uint64_t n, bool mirrored, float *x,
+static enum pith_status read_picture(struct pith_data *d, uint64_t i, bool whole, float *x,
                                      struct pith_error *err)
 {
+    const uint64_t n = stored_number(d, i);
+    const bool mirrored = d->mirrored && i % 2;
+    const uint32_t *hw = &d->dim[d->pre.nhwc ? 1 : 2];
     struct pith_image image = {0};
     enum pith_status st = pith_shaped_picture(d, n, &image, err);
+    if (st == PITH_OK && d->cut && !whole)
+        st = pith_image_crop(&image, hw[1], hw[0], d->source.file.name, err);
     if (st == PITH_OK && mirrored)
         mirror(&image);
     if (st == PITH_OK)
         st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width, image.channels,
                                    x);
-    if (st == PITH_OK && d->size) {
+    if (st == PITH_OK && d->size && !whole) {
         const uint64_t own = (uint64_t)image.height * image.width * image.channels;
         memset(x + own, 0, (size_t)(d->elems - own) * sizeof *x);
     }
@@ -428,12 +433,11 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
     if (i >= pith_data_count(data))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
                                (unsigned long long)i);
-    uint64_t n = stored_number(data, i);
     enum pith_status st;
     if (s->pictures) {
-        st = read_picture(data, n, data->mirrored && i % 2, x, err);
+        st = read_picture(data, i, false, x, err);
     } else {
-        st = s->numbers(s, n, x, err);
+        st = s->numbers(s, stored_number(data, i), x, err);
         if (st == PITH_OK)
             st = pith_array_reorder(&data->order, x, data->elems, sizeof *x, err);
         if (st == PITH_OK) {
@@ -478,6 +482,43 @@ uint32_t pith_data_sample_shape(const struct pith_data *data, uint64_t i,
     if (data->size)
         memcpy(dim + (data->pre.nhwc ? 1 : 2), data->size[n], sizeof data->size[n]);
     return data->rank;
+}
+
+enum pith_status pith_data_cut(struct pith_data *data, const uint32_t *dim, struct pith_error *err)
+{
+    if (!data || !dim)
+        return PITH_ERR_ARGUMENT;
+    const uint32_t h = data->pre.nhwc ? 1 : 2;
+    uint32_t own[PITH_MAX_RANK];
+    if (data->rank != 4 || !data->source.pictures || !(data->open[h] || data->open[h + 1]))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no pictures of open height and width",
+                               data->source.file.name);
+    for (uint64_t i = 0; i < pith_data_count(data); i++) {
+        pith_data_sample_shape(data, i, own);
+        if (own[h] < dim[h] || own[h + 1] < dim[h + 1])
+            return pith_error_fill(
+                err, PITH_ERR_ARGUMENT, "%.200s: %u x %u pixels, the others are cut to %u x %u",
+                pith_data_sample_name(data, i), own[h], own[h + 1], dim[h], dim[h + 1]);
+    }
+    if (!data->size) {
+        data->size = calloc((size_t)data->source.n_samples, sizeof *data->size);
+        if (!data->size)
+            return pith_error_no_memory(err);
+        for (uint64_t i = 0; i < data->source.n_samples; i++)
+            memcpy(data->size[i], data->dim + h, sizeof *data->size);
+    }
+    memcpy(data->dim + h, dim + h, sizeof *data->size);
+    data->elems = (uint64_t)data->dim[1] * data->dim[2] * data->dim[3];
+    data->cut = true;
+    return PITH_OK;
+}
+
+enum pith_status pith_data_read_whole(struct pith_data *data, uint64_t i, float *x,
+                                      struct pith_error *err)
+{
+    if (!data || !x || !data->source.pictures || i >= pith_data_count(data))
+        return PITH_ERR_ARGUMENT;
+    return read_picture(data, i, true, x, err);
 }
 
 void pith_data_set_lengths(struct pith_data *data, uint32_t *lengths)

@@ -21,6 +21,7 @@ struct pith_data {
     bool open[PITH_MAX_RANK]; /* dim is what the data has */
     uint32_t (*size)[2];      /* owns: height and width of stored picture i as fed, where those
                                  of the range differ; NULL: all are alike */
+    bool cut;                 /* pictures are cut to dim, but where they are read whole */
     uint32_t channels;        /* of pictures as fed; 0: as they are */
     struct pith_order order;  /* of stored numbers */
     char *reordered;          /* owns; NULL: they stand in the input's order */

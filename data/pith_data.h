@@ -162,6 +162,14 @@ uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RAN
 /* Have samples several sizes? Arrays and lines differ in the first axis behind the batch and are
  * filled up with zeros; pictures differ in height and width (opts.open) and are not. */
 bool pith_data_uneven(const struct pith_data *data);
+/* From now on pith_data_read gives the middle of each picture, as large as dim says
+ * (pith_data_shape's axes; the channels stay): for work that needs samples of one size. Heights and
+ * widths were open. PITH_ERR_ARGUMENT: they were not, or a picture is smaller; PITH_ERR_MEMORY. */
+enum pith_status pith_data_cut(struct pith_data *data, const uint32_t *dim, struct pith_error *err);
+/* Picture i of a set of several sizes whole, cut or not: [elements of pith_data_sample_shape]. As
+ * pith_data_read. */
+enum pith_status pith_data_read_whole(struct pith_data *data, uint64_t i, float *x,
+                                      struct pith_error *err);
 /* The shape of sample i alone, batch axis 1 first; returns the rank, 0: i is out of range. */
 uint32_t pith_data_sample_shape(const struct pith_data *data, uint64_t i,
                                 uint32_t dim[PITH_MAX_RANK]);

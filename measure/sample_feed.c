@@ -278,6 +278,8 @@ static enum pith_status load_input(struct feeder *f, uint32_t i, uint64_t step,
     void *to = pith_plan_input_data(f->plan, i);
     if (constant_of(f, i))
         memcpy(to, constant_of(f, i), (size_t)in->bytes);
+    else if (f->uneven && f->engine && pith_data_pictures(data_of(f, i)))
+        return pith_data_read_whole(data_of(f, i), f->sample, to, err);
     else if (in->steps > 1)
         memcpy(to, in->buffer + step * in->bytes, (size_t)in->bytes);
     else if (data_of(f, i) && in->buffer) {

@@ -60,7 +60,7 @@ struct pith_goal_eval {
 struct pass {
     struct pith_goal_eval *j;
     struct kept *kept;
-    struct pith_plan *plan;
+    struct pith_engine *engine;        /* whose plan follows the sizes of samples */
     struct pith_difference_sums *sums; /* of each output of a candidate; NULL: it is kept */
     float *y;                          /* of a candidate: [kept->n] its answers */
     uint64_t calls, right;
@@ -188,10 +188,11 @@ static bool grow(struct kept *k, uint64_t more, uint32_t n_out)
 /* What the network under way gives for a sample: [*n] numbers. */
 static const float *answer_of(const struct pass *p, uint32_t output, uint64_t *n)
 {
+    struct pith_plan *plan = pith_engine_plan(p->engine);
     struct pith_tensor t;
-    pith_plan_output(p->plan, output, &t);
+    pith_plan_output(plan, output, &t);
     *n = t.bytes / sizeof(float);
-    return pith_plan_output_data(p->plan, output);
+    return pith_plan_output_data(plan, output);
 }
 
 /* The original's answer is what all others are compared with. */
@@ -336,7 +337,7 @@ static enum pith_status run_pass(struct pass *p, struct pith_engine *e, enum pit
                                  struct pith_error *err)
 {
     enum pith_status st = pith_goal_eval_pick(p->j, part, err);
-    p->plan = pith_engine_plan(e);
+    p->engine = e;
     if (!st)
         st = pith_feed_run(e, p->j->feed, take, p, err);
     return explain(p, st, err);

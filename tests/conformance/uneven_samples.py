@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Samples of several sizes as `-d`: outputs of `run` are onnxruntime's for each sample alone, filled up with zeros; so
 are the metrics of `eval`. calibrate, quantize, compress and compare take sequences as numpy would fill them up, with a
-mask, and refuse pictures of several sizes."""
+mask. Of pictures, calibrate sees all pixels, training and rounding the middle that all have."""
 import json
 import os
 import struct
@@ -175,12 +175,61 @@ def pictures():
     check(abs(got["loss"] - loss) < 1e-5, f"loss {got['loss']}, not {loss}")
     printed = pith("run", "classes.pith", *(f"pictures/{i}.png" for i in range(3)))
     check(printed.count("\n") == 3, printed)
-    for command in ("quantize", "calibrate", "compress"):
-        printed = pith(command, "classes.pith", "-d", "pictures", "-f", "-o", "c.pith", exit=2)
-        check("resize=HxW" in printed, printed)
-        pith(command, "classes.pith", "-d", "pictures", "--range", "0:3:2", "-f", "-o", "c.pith")  # of one size
-    pith("run", "c.pith", "-d", "pictures")
-    check("of several sizes" in pith("check", "classes.pith", "-d", "pictures", exit=1), "check: pictures")
+
+
+def stages():
+    """Networks that pool all of a picture, or halve it twice: ranges are those of whole pictures, what trains sees the
+    same as with pictures cut before, and a file that a stage made runs at every size."""
+    for name in ("halves", "halves_pooled"):
+        g = Graph(5)
+        conv = lambda x, a, b: g.node("Conv", x, g.const(g.rng.normal(size=(b, a, 3, 3)) / 5), kernel_shape=[3, 3],
+                                      pads=[1] * 4)
+        down = lambda x: g.node("MaxPool", g.node("Relu", conv(x, 8, 8)), kernel_shape=[2, 2], strides=[2, 2])
+        first = g.node("Relu", conv("x", 3, 8))
+        x = down(down(first))
+        for _ in range(2):
+            x = g.node("ConvTranspose", x, g.const(g.rng.normal(size=(8, 8, 2, 2)) / 6), strides=[2, 2])
+        x = conv(g.node("Add", x, first), 8, 4)
+        g.node(*(("Flatten", g.node("GlobalAveragePool", x)) if "pooled" in name else ("Sigmoid", x)), out="y")
+        onnx.save(g.model([("x", T.FLOAT, ["N", 3, "H", "W"])],
+                          [("y", T.FLOAT, ["N", 4] if "pooled" in name else ["N", 4, "H", "W"])]), name + ".onnx")
+        pith("import", name + ".onnx", "--preprocess", "unit", "-o", name + ".pith")
+    sizes = {"halves": [(24, 40), (40, 32), (48, 24), (32, 32)] * 5,
+             "classes": [(21, 34), (40, 27), (50, 23), (33, 33)] * 5}
+    for net, of in sizes.items():
+        pixels = [rng.integers(0, 256, s + (3,), dtype=np.uint8) for s in of]
+        pixels[1][0, 0] = pixels[1][1, 1] = 255
+        low, wide = np.min(of, axis=0)
+        for folder in (net, net + "_cut"):
+            os.mkdir(folder)
+            for i, p in enumerate(pixels):
+                top, left = (p.shape[0] - low) // 2, (p.shape[1] - wide) // 2
+                with open(f"{folder}/{i:02}.png", "wb") as f:
+                    f.write(png(p if folder == net else p[top:top + low, left:left + wide]))
+            with open(f"{folder}/labels.csv", "w") as f:
+                f.write("file,class\n" + "".join(f"{i:02}.png,{i % 4}\n" for i in range(len(of))))
+        session = ort.InferenceSession(net + ".onnx")
+        whole = [session.run(None, {"x": p.transpose(2, 0, 1)[None].astype(np.float32) / 255})[0] for p in pixels]
+        got = json.loads(pith("calibrate", net + ".pith", "-d", net, "--json", "-q", "-f", "-o", "c.pith").split("\n")[0])
+        y = next(r for r in got["ranges"] if r["name"] == "y")
+        check(abs(y["min"] - min(map(np.min, whole))) < 1e-5 and abs(y["max"] - max(map(np.max, whole))) < 1e-5,
+              f"{net}: y is in {y}, not in {min(map(np.min, whole))} to {max(map(np.max, whole))}")
+        for command in (["quantize"], ["compress", "--min-snr", "15"]):
+            printed = pith(*command, net + ".pith", "-d", net, "-f", "-o", "c.pith")
+            check(f"the middle {low}x{wide}" in printed, printed)
+            pith("run", "c.pith", "-d", net, "-q", "-f", "-o", "y.npy")
+            rows = np.load("y.npy")[:, 0]
+            error = np.concatenate([(r[tuple(map(slice, w.shape[1:]))] - w[0]).ravel() for r, w in zip(rows, whole)])
+            signal = np.concatenate([w.ravel() for w in whole])
+            check(10 * np.log10(np.square(signal).sum() / np.square(error).sum()) > 12, f"{net} {command}: outputs differ much")
+        check("dB" in pith("sense", net + ".pith", "-d", net), f"{net}: sense")
+    common = ("--hold", "0::5", "--batch", "8", "--epochs", "2", "-f", "-o")
+    printed = pith("train", "halves_pooled.pith", "-d", "classes", *common, "c.pith")
+    check("the middle 16x16" in printed, printed)
+    for folder in ("classes", "classes_cut"):
+        pith("train", "classes.pith", "-d", folder, *common, f"from_{folder}.pith")
+    check(pith("eval", "from_classes.pith", "-d", "classes") == pith("eval", "from_classes_cut.pith", "-d", "classes"),
+          "train: pictures that were cut before train another network")
 
 
 def broken():
@@ -202,6 +251,7 @@ def main():
         floats()
         metrics()
         pictures()
+        stages()
         broken()
     sys.exit(failed)
 

@@ -202,12 +202,71 @@ static void arrays_beside_pictures(void **state)
     pith_data_free(d);
 }
 
+static void put_grey(const char *name, uint32_t w, uint32_t h, const uint8_t *pixels)
+{
+    uint8_t bytes[1024];
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = w, .height = h, .format = PNG_FORMAT_GRAY};
+    png_alloc_size_t n = sizeof bytes;
+    assert_true(png_image_write_to_memory(&image, bytes, &n, 0, pixels, 0, NULL));
+    put(name, bytes, n);
+}
+
+/* The middle of each, an odd rest being right and below; whole ones are there beside it. */
+static void pictures_are_cut(void **state)
+{
+    (void)state;
+    static const uint8_t wide[] = {10, 20, 30, 40, 50, 60, 70, 80}, high[] = {1, 2, 3, 4, 5, 6};
+    char path[96];
+    float x[8];
+    struct pith_error err;
+    snprintf(path, sizeof path, "%s/sizes", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put_grey("sizes/a.png", 4, 2, wide);
+    put_grey("sizes/b.png", 2, 3, high);
+    struct pith_data_opts o = opts_for(path);
+    o.rank = 4;
+    memcpy(o.dim, ((uint32_t[]){1, 1, 2, 2}), 4 * sizeof *o.dim);
+    struct pith_data *d;
+    const uint32_t to[] = {1, 1, 2, 1}, larger[] = {1, 1, 2, 3};
+    refused(&o, PITH_ERR_ARGUMENT, "do not fit");
+    o.open[2] = o.open[3] = true;
+    d = open_ok(&o);
+    assert_int_equal(pith_data_cut(d, larger, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "b.png: 3 x 2 pixels, the others are cut to 2 x 3"));
+    assert_int_equal(pith_data_elems(d), 12);
+    assert_int_equal(pith_data_cut(d, to, &err), PITH_OK);
+    assert_int_equal(pith_data_elems(d), 2);
+    assert_true(pith_data_uneven(d));
+    assert_int_equal(pith_data_read(d, 0, x, NULL, NULL), PITH_OK);
+    assert_memory_equal(x, ((float[]){20, 60}), 2 * sizeof *x);
+    assert_int_equal(pith_data_read(d, 1, x, NULL, NULL), PITH_OK);
+    assert_memory_equal(x, ((float[]){1, 3}), 2 * sizeof *x);
+    assert_int_equal(pith_data_read_whole(d, 0, x, NULL), PITH_OK);
+    assert_memory_equal(x, ((float[]){10, 20, 30, 40, 50, 60, 70, 80}), 8 * sizeof *x);
+    assert_int_equal(pith_data_read_whole(d, 2, x, NULL), PITH_ERR_ARGUMENT);
+    pith_data_free(d);
+    o.range = "1:"; /* of one size */
+    d = open_ok(&o);
+    assert_false(pith_data_uneven(d));
+    assert_int_equal(pith_data_cut(d, to, &err), PITH_OK);
+    assert_int_equal(pith_data_read(d, 0, x, NULL, NULL), PITH_OK);
+    assert_memory_equal(x, ((float[]){1, 3}), 2 * sizeof *x);
+    pith_data_free(d);
+    o.open[2] = o.open[3] = false;
+    memcpy(o.dim, ((uint32_t[]){1, 1, 3, 2}), 4 * sizeof *o.dim);
+    d = open_ok(&o);
+    assert_int_equal(pith_data_cut(d, to, &err), PITH_ERR_ARGUMENT);
+    pith_data_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_filled_up), cmocka_unit_test(equal_lengths_need_no_mask),
         cmocka_unit_test(broken_lines),        cmocka_unit_test(filling_up_is_bounded),
         cmocka_unit_test(arrays_of_a_folder),  cmocka_unit_test(arrays_beside_pictures),
+        cmocka_unit_test(pictures_are_cut),
     };
     return cmocka_run_group_tests_name("data_uneven", tests, make_folder, remove_folder);
 }
