@@ -36,6 +36,7 @@
 #define LEAST_NARROWER 4u  /* tried in any case: down to a quarter of the range */
 #define REST 0.1
 #define GAIN 0.1
+#define BEATEN (1.001 / (1 - GAIN)) /* times another's error: the other is better by GAIN */
 #define ALIKE 0.03
 #define MIDDLE                                                                                     \
     ((size_t)32 << 20) /* bytes of what is alive where a value is changed, of all samples */
@@ -88,9 +89,9 @@ void pith_values_to_try(const struct pith_model *m, bool *to_try, bool *scratch)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* The first `to` samples. */
+/* The first `to` samples, or as many of them as it takes to reach an error of `most`. */
 static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t k, uint32_t to,
-                                const struct grid_kind *kind)
+                                double most, const struct grid_kind *kind)
 {
     struct candidate *candidate = &c->candidate[k];
     struct output_trial *o = &t->outputs;
@@ -104,8 +105,9 @@ static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t
         return pith_error_no_memory(t->err);
     t->choice = c;
     t->grid = g;
-    enum pith_status st = pith_output_trial_run(o, candidate->n_samples, to, &error);
-    candidate->error = o->apart ? candidate->error + error : error;
+    const double before = o->apart ? candidate->error : 0;
+    enum pith_status st = pith_output_trial_run(o, candidate->n_samples, to, most - before, &error);
+    candidate->error = before + error;
     candidate->n_samples = to;
     return st;
 }
@@ -156,14 +158,15 @@ static uint32_t first_samples(const struct trial *t)
     return (t->outputs.n_samples + FIRST - 1) / FIRST;
 }
 
-/* The best on the first samples, if by GAIN, is tried on all. */
+/* The best on the first samples, if by GAIN, is tried on all. Errors grow with every sample: a
+ * candidate that has reached the best one's cannot win any more. */
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
     enum pith_status st = PITH_OK;
     uint32_t best = 0, narrower = 0; /* ranges of those, tried */
     for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
-        st = measure(t, c, k, first_samples(t), kind);
+        st = measure(t, c, k, first_samples(t), c->candidate[best].error, kind);
         narrower += c->candidate[k].method == PITH_RANGE_MSE;
         if (c->candidate[k].error < c->candidate[best].error)
             best = k;
@@ -172,9 +175,9 @@ static enum pith_status take_best(struct trial *t, struct grid_choice *c,
     }
     if (st || t->outputs.stopped || !is_better(&c->candidate[best], &c->candidate[0]))
         return st;
-    st = measure(t, c, best, t->outputs.n_samples, kind);
+    st = measure(t, c, best, t->outputs.n_samples, HUGE_VAL, kind);
     if (!st)
-        st = measure(t, c, 0, t->outputs.n_samples, kind);
+        st = measure(t, c, 0, t->outputs.n_samples, BEATEN * c->candidate[best].error, kind);
     if (is_better(&c->candidate[best], &c->candidate[0]))
         c->taken = best;
     return st;
@@ -186,7 +189,7 @@ static enum pith_status choose(struct trial *t, struct grid_choice **order, uint
     enum pith_status st = PITH_OK;
     double total = 0, done = 0;
     for (uint32_t i = 0; i < n && !st && !t->outputs.stopped; i++) {
-        st = measure(t, order[i], 0, first_samples(t), kind);
+        st = measure(t, order[i], 0, first_samples(t), HUGE_VAL, kind);
         total += order[i]->candidate[0].error;
     }
     qsort(order, n, sizeof *order, by_effect);

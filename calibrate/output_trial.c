@@ -18,6 +18,8 @@
 static void compare_output(struct output_trial *t, const float *x, size_t n)
 {
     const struct kept_floats *o = &t->output[t->current];
+    if (t->centred && n <= o->n - t->at)
+        pith_difference_add_centred(t->centred, o->x + t->at, x, n);
     for (size_t i = 0; i < n && t->at < o->n; i++, t->at++) {
         double d = x[i] == o->x[t->at] ? 0 : (double)x[i] - (double)o->x[t->at];
         t->error += isnan(d) ? HUGE_VAL : d * d;
@@ -168,12 +170,13 @@ void pith_output_trial_behind(struct output_trial *t, uint32_t step)
 }
 
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
-                                       double *error)
+                                       double most, double *error)
 {
     const struct pith_calibrate_opts *o = t->run.opts;
     enum pith_status st = PITH_OK;
     t->error = 0;
-    for (t->current = t->apart ? from : 0; t->current < to && !st; t->current++) {
+    for (t->current = t->apart ? from : 0; t->current < to && t->error < most && !st;
+         t->current++) {
         t->at = 0;
         st = t->apart ? run_kept(t, t->current)
                       : pith_observed_run_sample(&t->run, t->sample[t->current], t->err);
@@ -218,7 +221,7 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     }
     t->keeps = true;
     if (!st)
-        st = pith_output_trial_run(t, 0, n, &none);
+        st = pith_output_trial_run(t, 0, n, HUGE_VAL, &none);
     t->keeps = false;
     for (uint32_t k = 0; k < PITH_TRIAL_STARTS && t->apart && !st; k++)
         pith_prefix_set(&t->start[k],

@@ -4,6 +4,7 @@
 #define PITH_OUTPUT_TRIAL_H
 
 #include "kept_floats.h"
+#include "measure/difference.h"
 #include "prefix_reuse.h"
 #include "observed_run.h"
 
@@ -13,6 +14,8 @@ struct output_trial {
     /* Called with every f32 value while a trial runs: x, [n], may be changed. */
     void (*change)(void *user, uint32_t value, float *x, size_t n);
     void *user;
+    /* Borrows: takes the changes of outputs less their means besides. NULL: not wanted. */
+    struct pith_difference_sums *centred;
     bool apart;   /* samples do not depend on each other: a trial may run some of them */
     bool stopped; /* by the progress callback */
     uint32_t n_samples;
@@ -40,8 +43,8 @@ struct output_trial {
     struct pith_error *err;
 };
 
-/* change, user and most_bytes are set, all else is 0. Runs up to `most` of the samples as they are:
- * evenly spread ones, of a stream its first. Close in any case. What running returns. */
+/* change, user, centred and most_bytes are set, all else is 0. Runs up to `most` of the samples as
+ * they are: evenly spread ones, of a stream its first. Close in any case. What running returns. */
 enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
                                         const struct pith_calibrate_opts *samples, uint32_t most,
                                         struct pith_error *err);
@@ -50,9 +53,10 @@ enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_mode
  * on the way. */
 void pith_output_trial_behind(struct output_trial *t, uint32_t step);
 /* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the
- * squared changes of the outputs, of a final Softmax's input. Never NaN. */
+ * squared changes of the outputs, of a final Softmax's input. Never NaN. No sample runs once *error
+ * is `most` or more. */
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
-                                       double *error);
+                                       double most, double *error);
 void pith_output_trial_close(struct output_trial *t);
 
 #endif

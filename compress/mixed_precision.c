@@ -36,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layer_trial.h"
 #include "output_sqnr.h"
 #include "base/error_fill.h"
 #include "quantize/transform/fold_affine.h"
@@ -202,8 +203,14 @@ static void take_no_data(struct pith_quantize_opts *o)
     o->keep_biases = true;
 }
 
-/* All float but layer i; noise relative to the outputs. */
-static enum pith_status try_alone(struct allocation *k, uint32_t i, double *noise)
+static uint32_t trial_samples(const struct allocation *k)
+{
+    const struct pith_feed *feed = k->request->samples->feed;
+    return feed && feed->n_states > 0 ? FEW_STEPS : FEW;
+}
+
+/* k->m becomes the network with all layers float but layer i. */
+static enum pith_status make_alone(struct allocation *k, uint32_t i)
 {
     struct pith_quantize_opts o = k->opts;
     const char **keep = malloc((k->n_candidates + (size_t)1) * sizeof *keep);
@@ -216,13 +223,31 @@ static enum pith_status try_alone(struct allocation *k, uint32_t i, double *nois
         st = keep[o.n_keep++] ? PITH_OK : pith_error_no_memory(k->err);
     }
     o.keep = keep;
+    o.same_numbers = true;
     take_no_data(&o);
-    bool stream = k->request->samples->feed && k->request->samples->feed->n_states > 0;
+    *k->m = k->before;
     if (!st)
-        st = quantize(k, &o, stream ? FEW_STEPS : FEW);
-    *noise = st ? 0 : fmin(pith_sqnr_noise(&k->answers) / k->answers.all.signal, 1);
+        st = pith_quantize(k->m, &o, k->trial, &k->n_trial, k->err);
     free(keep);
-    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* alone it cannot be; so nothing is known */
+    return st;
+}
+
+/* *noise: relative to the outputs, where layer i alone computes with integers. trial: NULL where
+ * the network has to run from its beginning. */
+static enum pith_status try_alone(struct allocation *k, uint32_t i, struct layer_trial *trial,
+                                  double *noise)
+{
+    enum pith_status st = make_alone(k, i);
+    *noise = 0;
+    if (st) /* alone it cannot be; so nothing is known */
+        return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st;
+    st = trial ? pith_layer_trial_run(trial, k->m, noise, k->err) : PITH_ERR_UNSUPPORTED;
+    if (st != PITH_ERR_UNSUPPORTED)
+        return st;
+    st = measure(k, k->m, trial_samples(k), false);
+    if (!st)
+        *noise = fmin(pith_sqnr_noise(&k->answers) / k->answers.all.signal, 1);
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st;
 }
 
 static const struct pith_node *node_of(const struct allocation *k, const char *name)
@@ -298,13 +323,26 @@ static enum pith_status list_candidates(struct allocation *k)
 
 static enum pith_status try_each(struct allocation *k)
 {
-    enum pith_status st = list_candidates(k);
+    const struct pith_stage_context *context = k->request->context;
+    struct layer_trial trial = {0};
+    enum pith_status st = list_candidates(k), back;
+    if (!st)
+        st = pith_held_out_pick(k->request->held, PART_HELD, k->err);
+    if (!st)
+        st = pith_layer_trial_open(&trial, &k->before, k->request->samples, trial_samples(k),
+                                   k->err);
+    const bool can = !st;
+    back = pith_held_out_pick(k->request->held, PART_FITTED, k->err);
+    st = st && st != PITH_ERR_UNSUPPORTED ? st : back;
     for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
         struct candidate *c = &k->candidate[i];
-        st = try_alone(k, i, &c->gain);
+        st = try_alone(k, i, can ? &trial : NULL, &c->gain);
         c->price = price_of(k, c->name);
         c->before = depthwise_before(k, c->name);
+        if (!st && context->stop && context->stop(context->user))
+            st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
     }
+    pith_layer_trial_close(&trial);
     return st;
 }
 

@@ -172,6 +172,7 @@ struct pith_quantize_opts {
     /* Called now and then; false ends the work (PITH_ERR_ARGUMENT). NULL: not wanted. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
+    bool same_numbers; /* values keep their numbers: those that no node reads any more stay, too */
 };
 
 static inline bool pith_quantize_has_data(const struct pith_quantize_opts *o)

@@ -676,7 +676,7 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
             pith_layer_store_all(&n->layers[i]);
     if (!st && w.out_of_memory)
         st = pith_error_no_memory(err);
-    if (!st)
+    if (!st && !p->opts->same_numbers)
         st = pith_model_drop_unused(&n->m, err);
     free(w.whole);
     free(w.lent);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* layer_trial.h - the change of a network's outputs where one layer of it computes with integers,
+ * all others with floats. */
+#ifndef LAYER_TRIAL_H
+#define LAYER_TRIAL_H
+
+#include "calibrate/output_trial.h"
+#include "pith_pack.h"
+
+struct layer_trial {
+    struct output_trial outputs; /* of the float network */
+    struct pith_calibrate_opts samples;
+    struct pith_difference_sums sums;
+    struct pith_buffer file;   /* of the piece: what the integers change is computed by it */
+    struct pith_engine *piece; /* owns */
+    uint32_t *from, *to;       /* own: [n_values] input and output of the piece, + 1; 0: none */
+    uint32_t n_wanted, n_seen; /* inputs of the piece; those that it has of the current sample */
+    bool failed;               /* a value was changed before the piece had run */
+};
+
+/* t: 0. m, borrowed, is a float network whose samples do not depend on each other: the first n of
+ * `samples` are read and run now. PITH_ERR_UNSUPPORTED: it is none. Close in any case. */
+enum pith_status pith_layer_trial_open(struct layer_trial *t, struct pith_model *m,
+                                       const struct pith_calibrate_opts *samples, uint32_t n,
+                                       struct pith_error *err);
+/* integers: m by pith_quantize with opts.same_numbers. *noise: of the outputs, less their means,
+ * relative to the outputs, at most 1. PITH_ERR_UNSUPPORTED: it cannot be seen as a change of m's
+ * values, and *noise is untouched. */
+enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_model *integers,
+                                      double *noise, struct pith_error *err);
+void pith_layer_trial_close(struct layer_trial *t);
+
+#endif
