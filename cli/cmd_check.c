@@ -150,8 +150,7 @@ static enum cli_exit survey_onnx(struct checked_file *s, const struct pith_impor
     struct pith_import_opts silent =
         *import; /* what the survey finds passes is read again, and warned of */
     silent.warn = NULL;
-    if (pith_onnx_check(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, &silent,
-                        &s->onnx, &err))
+    if (pith_onnx_check(s->file.data, s->file.bytes, s->path, &silent, &s->onnx, &err))
         return cli_fail(&err);
     return importable(s->onnx) ? EXIT_DONE : EXIT_UNSUPPORTED;
 }
@@ -212,8 +211,7 @@ static enum cli_exit check_model(const struct check_options *o, struct checked_f
     enum cli_exit rc = cli_engine_opts(&o->common, &engine);
     if (rc)
         return rc;
-    if (pith_model_read(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
-                        &s->model, &err))
+    if (pith_model_read(s->file.data, s->file.bytes, s->path, import, &s->model, &err))
         return cli_fail(&err);
     cli_trim_heap();
     if (pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
@@ -521,6 +519,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     import.strict = true;
     if (!rc)
         rc = open_checked_file(&s, n_operands ? operands[0] : "-");
+    import.dir = *s.dir ? s.dir : NULL;
     if (!rc)
         rc = check(o, &s, &import);
     cli_close_feed(&s.feed);

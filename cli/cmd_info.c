@@ -321,7 +321,7 @@ static enum cli_exit export_for(const struct info_options *o, const struct pith_
     enum cli_exit rc = cli_target(o->target, &opts.target);
     if (rc)
         return rc;
-    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &t->why))
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, &m, &t->why))
         return cli_fail(&t->why);
     const enum pith_status st = pith_export_c(m, &opts, &t->code, &t->why);
     pith_model_free(m);
@@ -384,7 +384,7 @@ static enum cli_exit print_coders(const struct pith_packed *packed,
 {
     struct pith_error err = {0};
     struct pith_model *m = NULL;
-    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &err))
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, &m, &err))
         return cli_fail(&err);
     enum cli_exit rc = cli_print_coders(m, account, stdout);
     pith_model_free(m);

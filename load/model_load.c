@@ -22,16 +22,12 @@ uint64_t pith_tensor_limit(const struct pith_import_opts *opts, size_t n)
 }
 
 /* Weights that are on a grid already are kept so: of ONNX every command makes what import writes.
- */
-static enum pith_status read_onnx(const void *bytes, size_t n, bool mapped, const char *name,
-                                  const char *dir, const struct pith_import_opts *opts,
-                                  struct pith_model **m, struct pith_error *err)
+ * Takes ownership of read. */
+static enum pith_status keep_grids(struct pith_model *read, const struct pith_import_opts *opts,
+                                   struct pith_model **m, struct pith_error *err)
 {
-    struct pith_model *read = NULL;
-    enum pith_status st = mapped ? pith_onnx_read_mapped(bytes, n, name, dir, opts, &read, err)
-                                 : pith_onnx_read(bytes, n, name, dir, opts, &read, err);
-    if (!st && !(opts && opts->no_grids))
-        st = pith_find_grids(read, opts ? opts->grids : NULL, err);
+    enum pith_status st =
+        opts && opts->no_grids ? PITH_OK : pith_find_grids(read, opts ? opts->grids : NULL, err);
     if (st)
         pith_model_free(read);
     else
@@ -39,7 +35,7 @@ static enum pith_status read_onnx(const void *bytes, size_t n, bool mapped, cons
     return st;
 }
 
-enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
+enum pith_status pith_model_read(const void *bytes, size_t n, const char *name,
                                  const struct pith_import_opts *opts, struct pith_model **m,
                                  struct pith_error *err)
 {
@@ -52,7 +48,9 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
                            &(struct unpack_opts){.max_bytes = pith_tensor_limit(opts, n),
                                                  .alloc = opts ? opts->alloc : NULL},
                            m, err);
-    return read_onnx(bytes, n, false, name, dir, opts, m, err);
+    struct pith_model *read = NULL;
+    enum pith_status st = pith_onnx_read(bytes, n, name, opts, &read, err);
+    return st ? st : keep_grids(read, opts, m, err);
 }
 
 /* The folder of path, for tensors that an ONNX file keeps beside it. The caller frees. */
@@ -69,10 +67,19 @@ enum pith_status pith_model_file_read(const struct model_file *f, const char *pa
                                       struct pith_error *err)
 {
     char *dir = folder_of(path);
-    bool onnx = f->mapped && !pith_is_pith(f->data, f->bytes);
-    enum pith_status st = !dir   ? pith_error_no_memory(err)
-                          : onnx ? read_onnx(f->data, f->bytes, true, path, dir, opts, m, err)
-                                 : pith_model_read(f->data, f->bytes, path, dir, opts, m, err);
+    if (!dir)
+        return pith_error_no_memory(err);
+    struct pith_import_opts here =
+        opts ? *opts : (struct pith_import_opts){.size_bytes = sizeof here};
+    struct pith_model *read = NULL;
+    enum pith_status st;
+    here.dir = dir;
+    if (f->mapped && !pith_is_pith(f->data, f->bytes)) {
+        st = pith_onnx_read_mapped(f->data, f->bytes, path, &here, &read, err);
+        st = st ? st : keep_grids(read, opts, m, err);
+    } else {
+        st = pith_model_read(f->data, f->bytes, path, &here, m, err);
+    }
     free(dir);
     return st;
 }

@@ -61,7 +61,7 @@ static enum pith_status pack(struct pith_model *m, const char *name,
     return outline(&made, name, PITH_FLAG_NO_CHECKSUM, opts, packed, err);
 }
 
-enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, const char *dir,
+enum pith_status pith_packed_read(struct pith_buffer *file, const char *name,
                                   const struct pith_import_opts *opts, struct pith_packed *packed,
                                   struct pith_error *err)
 {
@@ -73,7 +73,7 @@ enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, co
         *file = (struct pith_buffer){0};
         return outline(&made, name, 0, opts, packed, err);
     }
-    enum pith_status st = pith_model_read(file->data, file->bytes, name, dir, opts, &m, err);
+    enum pith_status st = pith_model_read(file->data, file->bytes, name, opts, &m, err);
     pith_buffer_free(file);
     return st ? st : pack(m, name, opts, packed, err);
 }

@@ -19,9 +19,9 @@ extern "C" {
  * bytes for each byte of the file. */
 enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
                                  struct pith_model **m, struct pith_error *err);
-/* The same from memory; `name` stands in messages; `dir` is where external data may lie (NULL: none
- * allowed). bytes are only read during the call. */
-enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
+/* The same from memory; `name` stands in messages; opts->dir is where external data may lie. bytes
+ * are only read during the call. */
+enum pith_status pith_model_read(const void *bytes, size_t n, const char *name,
                                  const struct pith_import_opts *opts, struct pith_model **m,
                                  struct pith_error *err);
 
@@ -44,7 +44,7 @@ enum pith_status pith_packed_load(const char *path, const struct pith_import_opt
                                   struct pith_packed *packed, struct pith_error *err);
 /* The same from memory, as pith_model_read. Takes ownership of file->data in any case: file is then
  * empty. */
-enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, const char *dir,
+enum pith_status pith_packed_read(struct pith_buffer *file, const char *name,
                                   const struct pith_import_opts *opts, struct pith_packed *packed,
                                   struct pith_error *err);
 void pith_packed_free(struct pith_packed *packed); /* leaves it zeroed */

@@ -175,7 +175,7 @@ static enum pith_status explain(const struct pith_packed *packed, struct pith_er
 {
     struct pith_model *m = NULL;
     struct pith_error why = {0};
-    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &why) ==
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, &m, &why) ==
             PITH_ERR_CORRUPT &&
         err)
         *err = why;

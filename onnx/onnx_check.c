@@ -137,8 +137,7 @@ static enum pith_status drop_open_sizes(struct pith_onnx_survey *s, const void *
 {
     struct pith_error err = {0};
     struct pith_model *m = NULL;
-    const struct onnx_import like = {
-        .file = s->im.file, .dir = s->im.dir, .opts = s->im.opts, .err = &err};
+    const struct onnx_import like = {.file = s->im.file, .opts = s->im.opts, .err = &err};
     enum pith_status status = pith_onnx_open_sizes(&like, bytes, n, PITH_ERR_ARGUMENT, &m);
     if (!status)
         s->im.n_open = 0;
@@ -146,7 +145,7 @@ static enum pith_status drop_open_sizes(struct pith_onnx_survey *s, const void *
     return status == PITH_ERR_MEMORY ? pith_onnx_no_memory(&s->im) : PITH_OK;
 }
 
-enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, const char *dir,
+enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name,
                                  const struct pith_import_opts *opts,
                                  struct pith_onnx_report **report, struct pith_error *err)
 {
@@ -164,8 +163,8 @@ enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, 
     s->alloc = b.under;
     s->kept = b;
     s->report.survey = s;
-    s->im = (struct onnx_import){
-        .file = name ? name : "-", .dir = dir, .opts = opts, .err = err, .survey = true};
+    s->im =
+        (struct onnx_import){.file = name ? name : "-", .opts = opts, .err = err, .survey = true};
     enum pith_status status = pith_onnx_open(&s->im, bytes, n);
     if (!status && s->im.n_open && !s->im.n_refusals)
         status = drop_open_sizes(s, bytes, n);

@@ -204,19 +204,18 @@ static enum pith_status read_graph(struct onnx_import *im, const void *bytes, si
     return status;
 }
 
-enum pith_status pith_onnx_read(const void *bytes, size_t n, const char *name, const char *dir,
+enum pith_status pith_onnx_read(const void *bytes, size_t n, const char *name,
                                 const struct pith_import_opts *opts, struct pith_model **m,
                                 struct pith_error *err)
 {
-    struct onnx_import im = {.file = name ? name : "-", .dir = dir, .opts = opts, .err = err};
+    struct onnx_import im = {.file = name ? name : "-", .opts = opts, .err = err};
     return read_graph(&im, bytes, n, m);
 }
 
 enum pith_status pith_onnx_read_mapped(const void *bytes, size_t n, const char *name,
-                                       const char *dir, const struct pith_import_opts *opts,
-                                       struct pith_model **m, struct pith_error *err)
+                                       const struct pith_import_opts *opts, struct pith_model **m,
+                                       struct pith_error *err)
 {
-    struct onnx_import im = {
-        .file = name ? name : "-", .dir = dir, .opts = opts, .err = err, .mapped = true};
+    struct onnx_import im = {.file = name ? name : "-", .opts = opts, .err = err, .mapped = true};
     return read_graph(&im, bytes, n, m);
 }

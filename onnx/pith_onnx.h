@@ -3,7 +3,7 @@
  *
  *     struct pith_onnx_report *r;
  *     struct pith_error err;
- *     if (pith_onnx_check(bytes, n, "net.onnx", NULL, NULL, &r, &err)) ... // broken file: err
+ *     if (pith_onnx_check(bytes, n, "net.onnx", NULL, &r, &err)) ... // broken file: err
  *     for (uint32_t i = 0; i < r->n_issues; i++)
  *         printf("%s %ux %s: %s\n", r->issues[i].op, r->issues[i].count, r->issues[i].nodes[0],
  *                r->issues[i].hint);
@@ -55,8 +55,10 @@ struct pith_import_opts {
     void (*warn)(void *user, const char *text);
     void *warn_user;
     struct pith_grids_found *grids; /* pith_model_load, _read fill it for ONNX; may be NULL */
-    bool no_grids; /* pith_model_load, _read leave weights on a grid as floats (exact_grid.h) */
-    bool strict;   /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
+    bool no_grids;   /* pith_model_load, _read leave weights on a grid as floats (exact_grid.h) */
+    bool strict;     /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
+    const char *dir; /* folder of external data; NULL: none allowed. pith_model_load, _packed_load:
+                        that of path */
 };
 
 /* The effective network as ONNX (opset 13). f32 weights that are integers of 8 bits times a scale,
@@ -109,7 +111,7 @@ struct pith_onnx_report {
  * PITH_OK also when the report has issues; otherwise *report is untouched:
  * PITH_ERR_CORRUPT, _UNSUPPORTED (opset, sparse initializers), _ARGUMENT (opts), _IO (external
  * data), _MEMORY, _LIMIT. */
-enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, const char *dir,
+enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name,
                                  const struct pith_import_opts *opts,
                                  struct pith_onnx_report **report, struct pith_error *err);
 void pith_onnx_report_free(struct pith_onnx_report *report); /* accepts NULL */

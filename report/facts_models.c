@@ -74,7 +74,7 @@ enum pith_status pith_report_open_side(struct report *r, uint32_t side)
     enum pith_status st =
         pith_byte_account_new(s->packed->data, s->packed->bytes, &s->account, r->err);
     if (!st)
-        st = pith_model_read(s->packed->data, s->packed->bytes, s->packed->name, NULL, NULL, &s->m,
+        st = pith_model_read(s->packed->data, s->packed->bytes, s->packed->name, NULL, &s->m,
                              r->err);
     if (!st)
         st = pith_model_same_sizes(s->m, r->o->packed->outline, r->err);

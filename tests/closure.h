@@ -135,7 +135,7 @@ static inline enum closure closure_of(const struct pith_model *m, bool numbers,
     if (st)
         return st == PITH_ERR_UNSUPPORTED && err->text[0] ? CLOSURE_NOT_OURS : CLOSURE_NOT_READ;
     enum closure found = CLOSURE_NOT_READ;
-    if (pith_onnx_read(onnx.data, onnx.bytes, "back", NULL, NULL, &back, err) == PITH_OK)
+    if (pith_onnx_read(onnx.data, onnx.bytes, "back", NULL, &back, err) == PITH_OK)
         found = closure_compare(m, back, &onnx, numbers);
     pith_model_free(back);
     pith_buffer_free(&onnx);

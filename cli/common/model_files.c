@@ -205,7 +205,7 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
     rc = cli_read_file(path, &file);
     if (rc)
         return rc;
-    if (pith_model_read(file.data, file.bytes, "standard input", NULL, opts, m, &err))
+    if (pith_model_read(file.data, file.bytes, "standard input", opts, m, &err))
         rc = cli_fail(&err);
     pith_buffer_free(&file);
     rc = rc ? rc : take_sizes(*m);
@@ -228,7 +228,7 @@ enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
         rc = cli_read_file(path, &file);
         if (rc)
             return rc;
-        st = pith_packed_read(&file, "standard input", NULL, &opts, packed, &err);
+        st = pith_packed_read(&file, "standard input", &opts, packed, &err);
     }
     cli_trim_heap();
     if (st)

@@ -105,7 +105,7 @@ enum cli_exit cli_count_nonzeros(struct layer_rows *r, const void *file, size_t 
     bool dense = false;
     for (uint32_t i = 0; i < r->n; i++)
         dense = dense || r->row[i].kept == r->row[i].count;
-    if (!dense || pith_model_read(file, bytes, path, NULL, &opts, &m, NULL))
+    if (!dense || pith_model_read(file, bytes, path, &opts, &m, NULL))
         return EXIT_DONE;
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
     uint32_t n = refs ? pith_model_all_weights(m, refs) : 0;

@@ -645,8 +645,7 @@ enum pith_status pith_goal_eval_target_ram(const struct pith_buffer *file, int t
     struct pith_export_opts opts;
     struct pith_export *e = NULL;
     struct pith_model *m = NULL;
-    enum pith_status st =
-        pith_model_read(file->data, file->bytes, candidate_name, NULL, NULL, &m, err);
+    enum pith_status st = pith_model_read(file->data, file->bytes, candidate_name, NULL, &m, err);
     if (st)
         return st;
     pith_export_opts_init(&opts, sizeof opts);

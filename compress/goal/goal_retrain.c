@@ -146,7 +146,7 @@ static enum pith_status begin_from(struct ladder *l, double quality, struct pith
     if (l->r->checkpoint)
         st = pith_goal_checkpoint_state(l->r->checkpoint, retrained, quality, &state, err);
     if (!st)
-        st = pith_model_read(state->data, state->bytes, retrained, NULL, NULL, &base, err);
+        st = pith_model_read(state->data, state->bytes, retrained, NULL, &base, err);
     if (st)
         return st;
     pith_model_free(l->base);

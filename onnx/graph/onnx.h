@@ -203,7 +203,6 @@ struct onnx_bound {
 
 struct onnx_import {
     const char *file;     /* as messages show it */
-    const char *dir;      /* of external data; NULL: none allowed */
     const uint8_t *bytes; /* the file, borrowed until the import ends: elements are read there */
     bool mapped;          /* from a file: pages that are read once more come from it again */
     const struct pith_import_opts *opts;

@@ -165,12 +165,12 @@ enum pith_status pith_onnx_external(struct onnx_import *im, const Onnx__TensorPr
                               "tensor '%.60s': external file '%.100s' is not inside the folder of "
                               "the model",
                               name, place.location);
-    if (!im->dir)
+    if (!im->opts || !im->opts->dir)
         return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
                               "tensor '%.60s' lies in '%.100s': a model from a pipe cannot have "
                               "external data",
                               name, place.location);
-    int fd = open_beneath(im->dir, place.location);
+    int fd = open_beneath(im->opts->dir, place.location);
     if (fd < 0)
         return pith_onnx_fail(im, PITH_ERR_IO,
                               "cannot open external file '%.100s' of tensor '%.60s' inside the "

@@ -246,7 +246,7 @@ static void the_same_bytes(void **state)
         struct pith_model *m[3];
         for (int i = 0; i < 3; i++) {
             const struct pith_buffer *b = &part[orders[k][i]];
-            assert_int_equal(pith_model_read(b->data, b->bytes, "part", NULL, NULL, &m[i], NULL),
+            assert_int_equal(pith_model_read(b->data, b->bytes, "part", NULL, &m[i], NULL),
                              PITH_OK);
         }
         assert_int_equal(pith_calibrate_merge(m[0], m[1], NULL), PITH_OK);

@@ -13,7 +13,7 @@ static enum pith_status read_bytes(const struct pith_buffer *file, struct pith_e
 {
     enum pith_status st;
     struct pith_model *m = NULL;
-    FAILING(pith_model_read(file->data, file->bytes, "net", NULL, NULL, &m, err));
+    FAILING(pith_model_read(file->data, file->bytes, "net", NULL, &m, err));
     assert_int_equal(m == NULL, st != PITH_OK);
     pith_model_free(m);
     return st;

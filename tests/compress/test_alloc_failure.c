@@ -36,8 +36,7 @@ static struct {
 static struct pith_model *copy_of(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, NULL, &m, NULL),
-                     PITH_OK);
+    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, &m, NULL), PITH_OK);
     return m;
 }
 
@@ -75,7 +74,7 @@ static enum pith_status check_onnx(struct pith_error *err)
 {
     enum pith_status st;
     struct pith_onnx_report *report = NULL;
-    FAILING(pith_onnx_check(made.onnx.data, made.onnx.bytes, "net", NULL, NULL, &report, err));
+    FAILING(pith_onnx_check(made.onnx.data, made.onnx.bytes, "net", NULL, &report, err));
     assert_int_equal(report == NULL, st != PITH_OK);
     pith_onnx_report_free(report);
     return st;
@@ -501,8 +500,7 @@ static enum pith_status whole_recipe(struct pith_error *err)
     struct pith_recipe *r = NULL;
     struct pith_compress_result result = {.file = {NULL, 0}};
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(made.onnx.data, made.onnx.bytes, "net", NULL, NULL, &m, NULL),
-                     0);
+    assert_int_equal(pith_model_read(made.onnx.data, made.onnx.bytes, "net", NULL, &m, NULL), 0);
     assert_int_equal(pith_recipe_parse(recipe_text, sizeof recipe_text - 1, "text", &r, NULL), 0);
     const struct pith_compress_opts opts = {
         .size_bytes = sizeof opts, .data = open_data(), .max_drop = -1};

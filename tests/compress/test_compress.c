@@ -108,8 +108,7 @@ static void one_bit_fails_it_and_is_kept(void **state)
     assert_true(fabs(result.drop - (double)(ROWS - result.after.correct1) / ROWS) < 1e-12);
     assert_non_null(strstr(err.text, "allowed 5.00%"));
     assert_int_equal(
-        pith_model_read(result.file.data, result.file.bytes, "result", NULL, NULL, &back, &err),
-        PITH_OK);
+        pith_model_read(result.file.data, result.file.bytes, "result", NULL, &back, &err), PITH_OK);
     assert_int_equal(back->n_history, 2);
     pith_model_free(back);
     pith_recipe_free(r);

@@ -33,8 +33,7 @@ static struct {
 static struct pith_model *copy_of(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, NULL, &m, NULL),
-                     PITH_OK);
+    assert_int_equal(pith_model_read(file->data, file->bytes, "copy", NULL, &m, NULL), PITH_OK);
     return m;
 }
 

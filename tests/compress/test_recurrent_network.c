@@ -140,7 +140,7 @@ static void test_compressed(void **state)
     assert_true(small.bytes * 8 < plain.bytes);
     if (pith_model_write_onnx(m, &onnx, &err))
         fail_msg("%s", err.text);
-    if (pith_model_read(onnx.data, onnx.bytes, "back.onnx", NULL, &floats, &again, &err))
+    if (pith_model_read(onnx.data, onnx.bytes, "back.onnx", &floats, &again, &err))
         fail_msg("%s", err.text);
     assert_int_equal(pith_model_pack(again, NULL, &back, &err), PITH_OK);
     for (uint32_t i = 0; i < 20; i++) {

@@ -146,7 +146,7 @@ static void write_and_read(const struct pith_model *m, const struct pith_buffer 
     must(status == PITH_OK || (status == PITH_ERR_UNSUPPORTED && err.text[0]));
     if (status)
         return;
-    status = pith_onnx_read(onnx.data, onnx.bytes, "back.onnx", NULL, NULL, &back, &err);
+    status = pith_onnx_read(onnx.data, onnx.bytes, "back.onnx", NULL, &back, &err);
     if (status)
         fprintf(stderr, "%s\n", err.text);
     must(status == PITH_OK);
@@ -225,8 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = MAX_BYTES};
     struct pith_error err = {0};
     struct pith_model *m = NULL;
-    enum pith_status status =
-        pith_onnx_read(file.data, file.n, "grown.onnx", NULL, &opts, &m, &err);
+    enum pith_status status = pith_onnx_read(file.data, file.n, "grown.onnx", &opts, &m, &err);
     if (status == PITH_OK) {
         check_accepted(m, sound, n % 2, g.largest);
         pith_model_free(m);

@@ -30,7 +30,7 @@ static void check_accepted(struct pith_model *m, bool written)
         return;
     must(status == PITH_OK);
     struct pith_model *back = NULL;
-    must(pith_onnx_read(file.data, file.bytes, "back.onnx", NULL, NULL, &back, &err) == PITH_OK);
+    must(pith_onnx_read(file.data, file.bytes, "back.onnx", NULL, &back, &err) == PITH_OK);
     must(back->n_outputs == m->n_outputs);
     pith_model_free(back);
     pith_buffer_free(&file);
@@ -50,7 +50,7 @@ static void check(const uint8_t *bytes, size_t n, const struct pith_import_opts 
 {
     struct pith_error err = {0};
     struct pith_onnx_report *report = NULL;
-    if (pith_onnx_check(bytes, n, "fuzz.onnx", NULL, opts, &report, &err) == PITH_OK)
+    if (pith_onnx_check(bytes, n, "fuzz.onnx", opts, &report, &err) == PITH_OK)
         pith_onnx_report_free(report);
     else
         must(err.status != PITH_OK && strncmp(err.text, "fuzz.onnx: ", 11) == 0);
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     uint32_t turn = pith_crc32c(0, bytes, n) % 8;
     if (turn == 0)
         check(bytes, n, &opts);
-    if (pith_onnx_read(bytes, n, "fuzz.onnx", NULL, &opts, &m, &err) == PITH_OK) {
+    if (pith_onnx_read(bytes, n, "fuzz.onnx", &opts, &m, &err) == PITH_OK) {
         check_accepted(m, turn == 1);
         pith_model_free(m);
     } else {

@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     struct pith_error err = {0};
     struct pith_model *m = NULL;
     struct pith_buffer file;
-    if (pith_model_read(bytes, n, "fuzz.onnx", NULL, &opts, &m, &err) != PITH_OK)
+    if (pith_model_read(bytes, n, "fuzz.onnx", &opts, &m, &err) != PITH_OK)
         return 0;
     const enum pith_status st = run_stage(m, pith_crc32c(0, bytes, n), &err);
     if (st) {

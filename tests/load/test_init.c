@@ -181,7 +181,7 @@ static void a_fresh_network_survives_a_file(void **state)
     struct pith_model *m = network("resnet20", 5), *back = NULL;
     struct pith_buffer file;
     assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
-    assert_int_equal(pith_model_read(file.data, file.bytes, "f", NULL, NULL, &back, NULL), PITH_OK);
+    assert_int_equal(pith_model_read(file.data, file.bytes, "f", NULL, &back, NULL), PITH_OK);
     const char *what = sample_difference(m, back);
     if (what)
         fail_msg("%s", what);

@@ -160,7 +160,7 @@ static void what_is_no_file_is_refused(void **state)
     assert_non_null(strstr(err.text, path_of("none")));
     struct pith_packed packed;
     assert_int_equal(pith_packed_load(path_of("none"), NULL, &packed, &err), PITH_ERR_IO);
-    assert_int_equal(pith_model_read("", 0, "net", NULL, NULL, &m, &err), PITH_ERR_IO);
+    assert_int_equal(pith_model_read("", 0, "net", NULL, &m, &err), PITH_ERR_IO);
     assert_string_equal(err.text, "net: empty input");
     assert_null(m);
 }
@@ -176,17 +176,17 @@ static void arguments_are_checked(void **state)
     assert_int_equal(pith_model_load(NULL, NULL, &m, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_model_load(path, NULL, NULL, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_model_load(path, &older, &m, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_model_read(NULL, 1, "n", NULL, NULL, &m, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_model_read("x", 1, NULL, NULL, NULL, &m, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_model_read("x", 1, "n", NULL, NULL, NULL, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_model_read("x", 1, "n", NULL, &older, &m, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_model_read(NULL, 1, "n", NULL, &m, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_model_read("x", 1, NULL, NULL, &m, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_model_read("x", 1, "n", NULL, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_model_read("x", 1, "n", &older, &m, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_packed_load(NULL, NULL, &packed, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_packed_load(path, NULL, NULL, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_packed_load(path, &older, &packed, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_packed_read(NULL, "n", NULL, NULL, &packed, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_packed_read(&file, NULL, NULL, NULL, &packed, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_packed_read(&file, "n", NULL, NULL, NULL, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_packed_read(&file, "n", NULL, &older, &packed, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_packed_read(NULL, "n", NULL, &packed, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_packed_read(&file, NULL, NULL, &packed, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_packed_read(&file, "n", NULL, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_packed_read(&file, "n", &older, &packed, &err), PITH_ERR_ARGUMENT);
 }
 
 /* As long as they are said to be, and no longer: behind them is nothing to read. */
@@ -263,8 +263,9 @@ static void tensors_lie_in_the_folder_of_the_file(void **state)
         }
         assert_int_equal(chdir(was), 0);
         struct pith_model *m = NULL;
-        assert_true(pith_model_read(net.data, net.n, "net", NULL, NULL, &m, &err) != PITH_OK);
-        assert_int_equal(pith_model_read(net.data, net.n, "net", folder, NULL, &m, &err), PITH_OK);
+        assert_true(pith_model_read(net.data, net.n, "net", NULL, &m, &err) != PITH_OK);
+        const struct pith_import_opts beside = {.size_bytes = sizeof beside, .dir = folder};
+        assert_int_equal(pith_model_read(net.data, net.n, "net", &beside, &m, &err), PITH_OK);
         pith_model_free(m);
         free(net.data);
     }
@@ -286,21 +287,21 @@ static void grids_are_found_unless_they_are_unwanted(void **state)
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .grids = &found};
     struct proto net = product_net(9);
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(net.data, net.n, "net", NULL, NULL, &m, &err), PITH_OK);
+    assert_int_equal(pith_model_read(net.data, net.n, "net", NULL, &m, &err), PITH_OK);
     assert_non_null(weight_of(m)->codebook);
     pith_model_free(m);
-    assert_int_equal(pith_model_read(net.data, net.n, "net", NULL, &opts, &m, &err), PITH_OK);
+    assert_int_equal(pith_model_read(net.data, net.n, "net", &opts, &m, &err), PITH_OK);
     assert_non_null(weight_of(m)->codebook);
     assert_int_equal(found.n_few, 1);
     pith_model_free(m);
     found = (struct pith_grids_found){0};
     opts.no_grids = true;
-    assert_int_equal(pith_model_read(net.data, net.n, "net", NULL, &opts, &m, &err), PITH_OK);
+    assert_int_equal(pith_model_read(net.data, net.n, "net", &opts, &m, &err), PITH_OK);
     assert_null(weight_of(m)->codebook);
     assert_int_equal(found.n_few, 0);
     pith_model_free(m);
     m = NULL;
-    assert_true(pith_model_read(net.data, net.n - 1, "net", NULL, NULL, &m, &err) != PITH_OK);
+    assert_true(pith_model_read(net.data, net.n - 1, "net", NULL, &m, &err) != PITH_OK);
     assert_null(m);
     free(net.data);
 }
@@ -350,7 +351,7 @@ static void limits_and_allocators_are_obeyed(void **state)
             pith_model_free(m);
             m = NULL;
             allocations = 0;
-            assert_int_equal(pith_model_read(copy.data, copy.bytes, "net", NULL, &opts, &m, &err),
+            assert_int_equal(pith_model_read(copy.data, copy.bytes, "net", &opts, &m, &err),
                              expected);
             assert_true(few || allocations > 0);
             pith_model_free(m);
@@ -358,7 +359,7 @@ static void limits_and_allocators_are_obeyed(void **state)
             assert_int_equal(pith_packed_load(path, &opts, &packed, &err), expected);
             assert_true(few || allocations > 0);
             pith_packed_free(&packed);
-            assert_int_equal(pith_packed_read(&copy, "net", NULL, &opts, &packed, &err), expected);
+            assert_int_equal(pith_packed_read(&copy, "net", &opts, &packed, &err), expected);
             assert_true(!copy.data && !copy.bytes);
             pith_packed_free(&packed);
         }
@@ -397,7 +398,7 @@ static void a_large_pith_stays_in_its_file(void **state)
     path = put("net.pith", file.data, file.bytes);
     packed = (struct pith_packed){0};
     assert_int_equal(pith_packed_load(path, NULL, &packed, &err), PITH_ERR_CORRUPT);
-    assert_int_equal(pith_packed_read(&file, "net", NULL, NULL, &packed, &err), PITH_ERR_CORRUPT);
+    assert_int_equal(pith_packed_read(&file, "net", NULL, &packed, &err), PITH_ERR_CORRUPT);
     assert_true(!packed.data && !file.data);
     pith_model_free(lenet);
 }

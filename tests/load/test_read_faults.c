@@ -46,7 +46,7 @@ static enum pith_status read_file(const struct work *w, struct pith_error *err)
     enum pith_status st;
     struct pith_model *m = NULL;
     struct pith_buffer out = {0};
-    FAILING(pith_model_read(w->file.data, w->file.bytes, "net", NULL, NULL, &m, err));
+    FAILING(pith_model_read(w->file.data, w->file.bytes, "net", NULL, &m, err));
     assert_int_equal(m == NULL, st != PITH_OK);
     if (m)
         (void)pith_model_pack(m, NULL, &out, NULL);
@@ -60,7 +60,7 @@ static enum pith_status check(const struct work *w, struct pith_error *err)
 {
     enum pith_status st;
     struct pith_onnx_report *report = NULL;
-    FAILING(pith_onnx_check(w->file.data, w->file.bytes, "net", NULL, NULL, &report, err));
+    FAILING(pith_onnx_check(w->file.data, w->file.bytes, "net", NULL, &report, err));
     pith_onnx_report_free(report);
     pith_buffer_free(&given);
     return st;
@@ -151,7 +151,7 @@ static void try_file(const char *path)
     if (w.file.bytes > 0 && w.file.bytes < 1 << 20) {
         const uint32_t file = n_files++ * 7;
         fail_some(path, "read", read_file, &w, file);
-        if (pith_model_read(w.file.data, w.file.bytes, "net", NULL, NULL, &w.m, NULL) == PITH_OK) {
+        if (pith_model_read(w.file.data, w.file.bytes, "net", NULL, &w.m, NULL) == PITH_OK) {
             fail_some(path, "pack", pack_full, &w, file);
             fail_some(path, "pack compact", pack_compact, &w, file);
             fail_some(path, "write", write_onnx, &w, file);

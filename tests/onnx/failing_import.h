@@ -53,8 +53,7 @@ static inline size_t fail_import(const struct proto *file, const struct pith_imp
     for (size_t trial = 0; n < all; trial++) {
         struct pith_model *m = NULL;
         struct pith_error err = {0};
-        enum pith_status st =
-            pith_onnx_read(file->data, file->n, "net.onnx", NULL, &opts, &m, &err);
+        enum pith_status st = pith_onnx_read(file->data, file->n, "net.onnx", &opts, &m, &err);
         if (f.hit)
             assert_string_equal(err.text, "net.onnx: not enough memory");
         assert_int_equal(st, f.hit ? PITH_ERR_MEMORY : PITH_OK);

@@ -10,7 +10,7 @@ static inline struct pith_model *import(struct proto *file, const struct pith_im
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err))
+    if (pith_onnx_read(file->data, file->n, "net.onnx", opts, &m, &err))
         fail_msg("%s", err.text);
     fail_import(file, opts, FEW);
     free(file->data);
@@ -22,7 +22,7 @@ static inline void refuse(struct proto *file, const struct pith_import_opts *opt
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    enum pith_status got = pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err);
+    enum pith_status got = pith_onnx_read(file->data, file->n, "net.onnx", opts, &m, &err);
     assert_string_equal(err.text, text);
     assert_int_equal(got, status);
     assert_int_equal(err.status, status);

@@ -229,7 +229,7 @@ static inline struct pith_model *read_network(struct proto file, const char *tex
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     const struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 1u << 30};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err))
+    if (pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err))
         fail_msg("%s: %s", text, err.text);
     free(file.data);
     return m;

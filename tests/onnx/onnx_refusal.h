@@ -11,7 +11,7 @@ static inline struct pith_model *import_file(struct proto file)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err))
         fail_msg("%s", err.text);
     fail_import(&file, NULL, FEW);
     free(file.data);
@@ -24,7 +24,7 @@ static inline void refuse_file(struct proto file, enum pith_status status, const
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     const struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 1u << 30};
-    enum pith_status got = pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err);
+    enum pith_status got = pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err);
     free(file.data);
     pith_model_free(m);
     const char *said = strncmp(err.text, "net.onnx: ", 10) == 0 ? err.text + 10 : err.text;

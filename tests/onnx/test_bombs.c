@@ -195,9 +195,9 @@ static void try_file(const struct proto *file, const char *what, struct tally *t
     struct pith_onnx_report *report = NULL;
     struct pith_error err = {0};
     double start = seconds();
-    if (!pith_onnx_check(file->data, file->n, "bomb", NULL, NULL, &report, &err))
+    if (!pith_onnx_check(file->data, file->n, "bomb", NULL, &report, &err))
         pith_onnx_report_free(report);
-    enum pith_status status = pith_onnx_read(file->data, file->n, "bomb", NULL, NULL, &m, &err);
+    enum pith_status status = pith_onnx_read(file->data, file->n, "bomb", NULL, &m, &err);
     double took = seconds() - start, more = most_bytes() - t->first_bytes;
     if (status)
         assert_true(err.text[0] != 0);

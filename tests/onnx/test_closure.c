@@ -92,7 +92,7 @@ static void try_graph(const char *what, struct proto graph, struct tally *t)
     struct proto file = build_model(graph, 13);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, what, NULL, NULL, &m, &err))
+    if (pith_onnx_read(file.data, file.n, what, NULL, &m, &err))
         fail_msg("%s: %s", what, err.text);
     enum closure c = closure_of(m, true, &err);
     if (c >= CLOSURE_NOT_OURS)
@@ -239,7 +239,7 @@ static void try_doubled(uint32_t value, uint32_t times, struct tally *t)
     build_output(&g, "y");
     build_output(&g, "y.1");
     struct proto file = build_model(g, 13);
-    assert_int_equal(pith_onnx_read(file.data, file.n, "doubled", NULL, NULL, &m, &err), PITH_OK);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "doubled", NULL, &m, &err), PITH_OK);
     uint32_t *kept = m->outputs, n = m->n_outputs;
     m->outputs = outputs;
     m->n_outputs = times;

@@ -156,7 +156,7 @@ static struct pith_session *open_case(struct node_case *c, size_t n_free)
         if (c->in[i])
             frozen[opts.n_set_inputs++] =
                 (struct pith_input_value){c->net->graph->input[i]->name, text_of(c->in[i])};
-    if (!pith_onnx_read(c->file.data, c->file.bytes, c->folder, NULL, &opts, &m, NULL) &&
+    if (!pith_onnx_read(c->file.data, c->file.bytes, c->folder, &opts, &m, NULL) &&
         !pith_model_pack(m, NULL, &c->packed, NULL))
         (void)pith_open_memory(c->packed.data, c->packed.bytes, NULL, &s, NULL);
     for (uint32_t i = 0; i < opts.n_set_inputs; i++)
@@ -318,7 +318,7 @@ static void expect_refusal(const Onnx__ModelProto *net, const Onnx__NodeProto *n
     pith_onnx__model_proto__pack(net, bytes);
     snprintf(with, sizeof with, " %s/%s ", attr, node->op_type);
     snprintf(alone, sizeof alone, " %s ", attr);
-    const bool taken = pith_onnx_read(bytes, n, "net", NULL, NULL, &m, &err) == PITH_OK;
+    const bool taken = pith_onnx_read(bytes, n, "net", NULL, &m, &err) == PITH_OK;
     t->passed++;
     if (taken ? !strstr(free_to_be, with) && !strstr(free_to_be, alone)
               : named && !strstr(err.text, attr)) {
@@ -360,7 +360,7 @@ static void change_case(const char *folder, const char *name, struct tally *t)
     if (pith_file_read(path, 0, &file, NULL))
         return;
     Onnx__ModelProto *net = pith_onnx__model_proto__unpack(NULL, file.bytes, file.data);
-    if (net && pith_onnx_read(file.data, file.bytes, "net", NULL, NULL, &m, NULL) == PITH_OK)
+    if (net && pith_onnx_read(file.data, file.bytes, "net", NULL, &m, NULL) == PITH_OK)
         for (size_t i = 0; i < net->graph->n_node; i++) {
             const Onnx__NodeProto *node = net->graph->node[i];
             for (size_t k = 0; k < node->n_attribute; k++)

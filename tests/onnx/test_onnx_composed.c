@@ -27,7 +27,7 @@ static struct pith_model *import(struct proto file, const struct pith_input_valu
     struct pith_import_opts opts = frozen_opts(frozen);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err))
+    if (pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err))
         fail_msg("%s", err.text);
     fail_import(&file, &opts, FEW);
     free(file.data);
@@ -40,7 +40,7 @@ static void refuse(struct proto file, const struct pith_input_value *frozen,
     struct pith_import_opts opts = frozen_opts(frozen);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err), status);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err), status);
     assert_string_equal(err.text, text);
     free(file.data);
 }

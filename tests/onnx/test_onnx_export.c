@@ -20,7 +20,7 @@ static struct pith_model *import(const void *bytes, size_t n)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(bytes, n, "net.onnx", NULL, NULL, &m, &err))
+    if (pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err))
         fail_msg("%s", err.text);
     return m;
 }

@@ -72,11 +72,12 @@ static struct proto graph_of(int type, const char *location, const char *offset,
 
 static struct pith_error err;
 
-static enum pith_status read_with(const char *dir, struct proto file, float value[2])
+static enum pith_status read_with(const char *folder, struct proto file, float value[2])
 {
     struct pith_model *m = NULL;
     const unsigned opened = open_files();
-    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", dir, NULL, &m, &err);
+    const struct pith_import_opts opts = {.size_bytes = sizeof opts, .dir = folder};
+    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err);
     for (uint32_t i = 0; !status && i < m->n_values; i++)
         if (strcmp(m->values[i].name, "c") == 0 && m->values[i].constant)
             memcpy(value, m->values[i].constant->data, 8);

@@ -135,7 +135,7 @@ static void test_conv_messages(void **state)
     file = conv_graph(conv);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err),
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err),
                      PITH_ERR_CORRUPT);
     assert_non_null(strstr(err.text, "node 'conv1' (Conv): strides holds 0, which is not in 1.."));
     free(file.data);
@@ -546,8 +546,7 @@ static void test_unsupported(void **state)
         "com.example.Gelu 1x (g): rewrite it with supported operators, or cut the graph before "
         "it with --outputs; Reshape 1x (rs): input 'shape' is computed at run time");
     struct pith_onnx_report *r = NULL;
-    assert_int_equal(pith_onnx_check(again.data, again.n, "net.onnx", NULL, NULL, &r, NULL),
-                     PITH_OK);
+    assert_int_equal(pith_onnx_check(again.data, again.n, "net.onnx", NULL, &r, NULL), PITH_OK);
     assert_int_equal(r->n_nodes, 7);
     assert_int_equal(r->n_unsupported, 5);
     assert_int_equal(r->n_issues, 4);
@@ -567,13 +566,13 @@ static void test_check_open_dims_and_nan(void **state)
     (void)state;
     struct proto file = open_graph();
     struct pith_onnx_report *r = NULL;
-    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
+    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, &r, NULL), PITH_OK);
     assert_int_equal(r->n_open, 0); /* they stay open */
     assert_int_equal(r->n_unsupported, 0);
     pith_onnx_report_free(r);
     free(file.data);
     file = six_elements(0);
-    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
+    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, &r, NULL), PITH_OK);
     assert_int_equal(r->n_open, 1);
     assert_int_equal(r->open_dims[0].dim, 1);
     assert_string_equal(r->open_dims[0].symbol, "d1");
@@ -586,7 +585,7 @@ static void test_check_open_dims_and_nan(void **state)
     build_input(&g, "x", 1, 3);
     build_output(&g, "y");
     file = build_model(g, 13);
-    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, NULL, &r, NULL), PITH_OK);
+    assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, &r, NULL), PITH_OK);
     assert_int_equal(r->n_nonfinite, 1);
     assert_string_equal(r->nonfinite[0].tensor, "c");
     assert_int_equal(r->nonfinite[0].count, 3);

@@ -136,8 +136,7 @@ static void test_opset_of_function(void **state)
     proto_message(&f, 9, set);
     struct proto file = calling(build_call("lift", "c", "x -> y"), f, (struct proto){0});
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_UNSUPPORTED);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "function 'lift' is of opset 0 does not exist"));
     free(file.data);
 }
@@ -196,8 +195,7 @@ static void test_growth(void **state)
     pith_model_free(m);
     struct proto file = tower(65, 1);
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_UNSUPPORTED);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "(f63): functions and bodies are nested more than 64 deep"));
     free(file.data);
 }
@@ -352,8 +350,7 @@ static void test_hostile_default(void **state)
     struct proto file = calling(build_call("leaky", "c", "x -> y"), f, (struct proto){0});
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_CORRUPT);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_CORRUPT);
     assert_non_null(strstr(err.text, "messages are nested more than 32 deep"));
     free(file.data);
 }

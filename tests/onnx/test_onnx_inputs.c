@@ -44,7 +44,7 @@ static void freezes(const char *type, const char *dims, const char *value, const
     snprintf(net, sizeof net, "v %s [%s]; x f32 [1] | Identity v -> y; Relu x -> z | y z", type,
              dims);
     struct proto file = network_file(net, NULL, false);
-    if (pith_onnx_read(file.data, file.n, "f", NULL, &opts, &m, &err)) {
+    if (pith_onnx_read(file.data, file.n, "f", &opts, &m, &err)) {
         snprintf(got, sizeof got, "%s", err.text + (strncmp(err.text, "f: ", 3) == 0 ? 3 : 0));
     } else {
         struct running r = run_network(m, NULL, net);
@@ -207,7 +207,7 @@ static void test_shapes(void **state)
         struct pith_error err = {0};
         char got[512] = "", *p = got;
         struct proto file = network_file(cases[i].net, NULL, false);
-        if (pith_onnx_read(file.data, file.n, "f", NULL, &opts, &m, &err)) {
+        if (pith_onnx_read(file.data, file.n, "f", &opts, &m, &err)) {
             snprintf(got, sizeof got, "%s", err.text + (strncmp(err.text, "f: ", 3) == 0 ? 3 : 0));
         } else {
             const struct pith_value *y = &m->values[m->outputs[0]];
@@ -243,7 +243,7 @@ static void test_other_inputs(void **state)
         struct pith_model *m = NULL;
         struct pith_error err = {0};
         struct proto file = network_file(cases[i].net, NULL, false);
-        if (pith_onnx_read(file.data, file.n, "f", NULL, NULL, &m, &err) == PITH_OK)
+        if (pith_onnx_read(file.data, file.n, "f", NULL, &m, &err) == PITH_OK)
             fail_msg("%s is taken", cases[i].net);
         assert_string_equal(err.text, cases[i].why);
         free(file.data);

@@ -140,7 +140,7 @@ static void refuse_scan(const char *attr, int n, int a, int b, const char *text)
     struct pith_error err = {0};
     struct pith_model *m = NULL;
     struct proto file = scan_file(node, 11);
-    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err);
+    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err);
     free(file.data);
     assert_int_equal(status, PITH_ERR_CORRUPT);
     assert_string_equal(err.text + strlen("net.onnx: node 'scan' (Scan): "), text);
@@ -221,8 +221,7 @@ static void test_state_must_keep_its_shape(void **state)
     struct proto file = scan_file(scan_node("init x -> last y", body), 11);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_CORRUPT);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_CORRUPT);
     free(file.data); /* a Concat needs its axis: here it is the default of old opsets, 1 */
     body = (struct proto){0};
     struct proto grow = build_node("Concat", "grow", "s e -> t");
@@ -334,7 +333,7 @@ static void test_frozen_count(void **state)
     struct proto file = loop_file("n yes x -> y z", loop_body("c"), "z -> r");
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err))
+    if (pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err))
         fail_msg("%s", err.text);
     free(file.data);
     assert_int_equal(m->nodes[0].attr[ATTR_LOOP_TRIPS], 4);
@@ -469,8 +468,7 @@ static void test_deep_nesting(void **state)
     pith_model_free(m);
     struct proto file = nested_loops(12);
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_CORRUPT);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_CORRUPT);
     assert_non_null(strstr(err.text, "messages are nested more than 32 deep"));
     free(file.data);
 }
@@ -605,7 +603,7 @@ static struct pith_model *written_and_read(const struct pith_model *m)
     struct pith_model *back = NULL;
     struct pith_error err = {0};
     if (pith_model_write_onnx(m, &file, &err) ||
-        pith_onnx_read(file.data, file.bytes, "net.onnx", NULL, NULL, &back, &err))
+        pith_onnx_read(file.data, file.bytes, "net.onnx", NULL, &back, &err))
         fail_msg("%s", err.text);
     pith_buffer_free(&file);
     return back;

@@ -97,7 +97,7 @@ static void test_mapped_file_keeps_the_heap(void **state)
     build_output(&g, "y");
     struct proto file = build_model(g, 13);
     void *mapped = map_file(&file);
-    if (pith_onnx_read_mapped(mapped, file.n, "net.onnx", NULL, &opts, &m, &err))
+    if (pith_onnx_read_mapped(mapped, file.n, "net.onnx", &opts, &m, &err))
         fail_msg("%s", err.text);
     counts_from(m, "w", 0, 10000);
     counts_from(m, "b", 7, 10);

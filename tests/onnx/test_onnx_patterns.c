@@ -134,7 +134,7 @@ static struct pith_model *import_nodes(const char *text, bool all)
     struct proto file = build_model(g, 13);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err))
         fail_msg("%s: %s", text, err.text);
     if (!all)
         fail_import(&file, NULL, FEW);

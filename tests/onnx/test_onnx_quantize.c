@@ -19,7 +19,7 @@ static void refuse_as(struct proto g, enum pith_status status, const char *text)
     struct pith_error err = {0};
     build_output(&g, "y");
     struct proto file = build_model(g, 13);
-    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err), status);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err), status);
     assert_string_equal(err.text, text);
     free(file.data);
 }

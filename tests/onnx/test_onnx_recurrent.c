@@ -65,7 +65,7 @@ static enum pith_status import(const struct layer *l, struct pith_model **m, str
     proto_message(&file, 7, graph);
     proto_int(&opset, 2, 14);
     proto_message(&file, 8, opset);
-    enum pith_status status = pith_model_read(file.data, file.n, "net.onnx", NULL, NULL, m, err);
+    enum pith_status status = pith_model_read(file.data, file.n, "net.onnx", NULL, m, err);
     free(file.data);
     return status;
 }

@@ -161,8 +161,7 @@ static void messages_have_their_numbers(void **state)
         struct pith_error err = {0};
         char text[512];
         struct proto file = network_file(network, NULL, false);
-        const enum pith_status st =
-            pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err);
+        const enum pith_status st = pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err);
         snprintf(text, sizeof text, "net.onnx: node 'n0' (%.*s): %s", (int)strcspn(op, " {"), op,
                  refusals[i].text);
         if (st != refusals[i].status || strcmp(err.text, text) != 0)

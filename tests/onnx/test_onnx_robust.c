@@ -200,7 +200,7 @@ static void test_wild_operators(void **state)
             struct pith_model *m = NULL;
             struct pith_error err = {0};
             enum pith_status status =
-                pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err);
+                pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err);
             free(file.data);
             if (!status)
                 pith_model_free(m);
@@ -303,8 +303,7 @@ static void test_names(void **state)
     struct proto file = build_model(g, 13);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_UNSUPPORTED);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "ai.onnx.ml.Scaler 1x (nnn"));
     free(file.data);
     g = (struct proto){0};
@@ -312,8 +311,7 @@ static void test_names(void **state)
     build_input(&g, "x", 1, 3);
     build_output(&g, "y");
     file = build_model(g, 13);
-    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
-                     PITH_ERR_UNSUPPORTED);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "NonZero 1x (\\x1b[31mred\\n)"));
     free(file.data);
 }

@@ -15,7 +15,7 @@ static void refuse(struct proto file, enum pith_status status, const char *text)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err), status);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err), status);
     assert_string_equal(err.text, text);
     free(file.data);
 }
@@ -213,7 +213,7 @@ static void test_computed_operands(void **state)
         struct proto file = build_model(g, 13);
         snprintf(text, sizeof text, "node 'node' (%s): input '%s' is computed at run time",
                  rows[i].op, rows[i].name);
-        enum pith_status st = pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err);
+        enum pith_status st = pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err);
         if (st != PITH_ERR_UNSUPPORTED || !strstr(err.text, text))
             fail_msg("%d '%s', expected '%s'", st, err.text, text);
         free(file.data);

@@ -20,7 +20,7 @@ static struct pith_model *read_onnx(const void *bytes, size_t n)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(bytes, n, "net.onnx", NULL, NULL, &m, &err))
+    if (pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err))
         fail_msg("%s", err.text);
     return m;
 }
@@ -239,7 +239,7 @@ static void test_function(void **state)
     proto_message(&file, MODEL_FUNCTION, f);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err))
         fail_msg("%s", err.text);
     free(file.data);
     assert_int_equal(constant_bytes(m), sizeof w + sizeof zero);

@@ -45,7 +45,7 @@ static void refused(struct proto *file, enum pith_status status, const char *par
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     clock_t begin = clock();
-    enum pith_status got = pith_onnx_read(file->data, file->n, "bad.onnx", NULL, &opts, &m, &err);
+    enum pith_status got = pith_onnx_read(file->data, file->n, "bad.onnx", &opts, &m, &err);
     double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     assert_int_equal(got, status);
     assert_null(m);
@@ -165,14 +165,13 @@ static void test_truncated(void **state)
     for (size_t n = 0; n < file.n; n++) {
         struct pith_model *m = NULL;
         struct pith_error err = {0};
-        enum pith_status status = pith_onnx_read(file.data, n, "cut.onnx", NULL, NULL, &m, &err);
+        enum pith_status status = pith_onnx_read(file.data, n, "cut.onnx", NULL, &m, &err);
         if (status == PITH_OK)
             fail_msg("accepted %zu of %zu bytes", n, file.n);
         assert_non_null(strstr(err.text, "cut.onnx: "));
     }
     struct pith_model *m = NULL;
-    assert_int_equal(pith_onnx_read(file.data, file.n, "whole.onnx", NULL, NULL, &m, NULL),
-                     PITH_OK);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "whole.onnx", NULL, &m, NULL), PITH_OK);
     pith_model_free(m);
     free(file.data);
 }
@@ -185,7 +184,7 @@ static void test_unknown_fields(void **state)
     proto_text(&file, 1000, "of a later version");
     proto_float(&file, 1001, 1);
     struct pith_model *m = NULL;
-    assert_int_equal(pith_onnx_read(file.data, file.n, "new.onnx", NULL, NULL, &m, NULL), PITH_OK);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "new.onnx", NULL, &m, NULL), PITH_OK);
     assert_int_equal(m->n_nodes, 1);
     pith_model_free(m);
     free(file.data);

@@ -744,7 +744,7 @@ static void bombs_are_refused(void **state)
                                  &(struct unpack_opts){.max_bytes = 100000}, &back, &err),
                      PITH_ERR_LIMIT);
     file.data[file.bytes / 2] ^= 1;
-    assert_int_equal(pith_model_read(file.data, file.bytes, "x.pith", NULL, NULL, &back, &err),
+    assert_int_equal(pith_model_read(file.data, file.bytes, "x.pith", NULL, &back, &err),
                      PITH_ERR_CORRUPT);
     assert_non_null(strstr(err.text, "x.pith"));
     assert_non_null(strstr(err.text, "DATA"));

@@ -34,7 +34,7 @@ static struct pith_packed packed_of(const char *architecture, uint64_t seed, flo
     }
     free(ref);
     assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
-    assert_int_equal(pith_packed_read(&file, "drawn", NULL, NULL, &packed, NULL), PITH_OK);
+    assert_int_equal(pith_packed_read(&file, "drawn", NULL, &packed, NULL), PITH_OK);
     pith_model_free(m);
     return packed;
 }
@@ -48,7 +48,10 @@ static struct pith_data *numbers(uint32_t rank, const uint32_t *dim)
     float *x = malloc((size_t)n * sizeof *x);
     for (uint64_t i = 0; i < n; i++)
         x[i] = (float)(i * 2654435761u % 1000) / 500 - 1;
-    assert_int_equal(pith_data_of_numbers(rank, dim, SAMPLES, x, NULL, 0, &data, NULL), PITH_OK);
+    assert_int_equal(
+        pith_data_of_numbers(&(struct pith_numbers){.rank = rank, .dim = dim, .n = SAMPLES, .x = x},
+                             &data, NULL),
+        PITH_OK);
     return data;
 }
 
@@ -200,7 +203,7 @@ static void integers_come_in_the_units_of_floats(void **state)
     (void)state;
     struct pith_packed net = packed_of("lenet300", 1, 0);
     struct pith_model *m = NULL;
-    assert_int_equal(pith_model_read(net.data, net.bytes, "drawn", NULL, NULL, &m, NULL), PITH_OK);
+    assert_int_equal(pith_model_read(net.data, net.bytes, "drawn", NULL, &m, NULL), PITH_OK);
     struct pith_weight_ref *ref = calloc(m->n_nodes + (size_t)1, sizeof *ref);
     assert_int_equal(pith_model_weights(m, ref), 3);
     struct pith_const *c = m->values[ref[2].value].constant;

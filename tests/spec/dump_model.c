@@ -308,7 +308,7 @@ int main(int argc, char **argv)
     void *bytes = read_file(argv[1], &n);
     struct pith_model *m;
     struct pith_error err;
-    if (pith_model_read(bytes, n, argv[1], NULL, NULL, &m, &err) != PITH_OK) {
+    if (pith_model_read(bytes, n, argv[1], NULL, &m, &err) != PITH_OK) {
         fail("refused", err.text);
     }
     number_values(m);
