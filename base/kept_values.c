@@ -110,19 +110,19 @@ enum pith_status pith_kept_open(struct kept_values *k, uint32_t i, uint64_t tota
     return k->array[i].total ? PITH_OK : make(k, &k->array[i], total, err);
 }
 
-enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t total, uint64_t at,
-                                 const void *data, size_t bytes, struct pith_error *err)
+enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t at, const void *data,
+                                 size_t bytes, struct pith_error *err)
 {
     struct kept_array *a = &k->array[i];
-    enum pith_status status = pith_kept_open(k, i, total, err);
-    if (!status && a->data)
+    enum pith_status status = PITH_OK;
+    if (a->data)
         memcpy(a->data + at, data, bytes);
     for (size_t done = 0; !status && !a->data && done < bytes;) {
         ssize_t w = pwrite(a->file, (const uint8_t *)data + done, bytes - done, (off_t)(at + done));
         if (w > 0)
             done += (size_t)w;
         else if (w == 0 || errno != EINTR)
-            status = file_error(err, "keep", total);
+            status = file_error(err, "keep", a->total);
     }
     return status;
 }

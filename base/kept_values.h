@@ -14,13 +14,14 @@ struct kept_values;
  * memory. */
 struct kept_values *pith_kept_new(uint32_t n, uint64_t most_bytes);
 void pith_kept_free(struct kept_values *k); /* accepts NULL */
-/* Makes room for array i, unless it is there; a write does so, too, but writes that may run at once
- * need it before. PITH_ERR_MEMORY, _IO. */
+/* Makes room for array i of `total` bytes, unless it is there. PITH_ERR_MEMORY, _IO. */
 enum pith_status pith_kept_open(struct kept_values *k, uint32_t i, uint64_t total,
                                 struct pith_error *err);
-/* Of array i's `total` bytes, the same each time, those from `at` on. PITH_ERR_MEMORY, _IO. */
-enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t total, uint64_t at,
-                                 const void *data, size_t bytes, struct pith_error *err);
+/* Of array i, which is there, the bytes from `at` on; writes of others may run at once.
+ * PITH_ERR_IO.
+ */
+enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t at, const void *data,
+                                 size_t bytes, struct pith_error *err);
 /* What was written there. PITH_ERR_IO. */
 enum pith_status pith_kept_read(const struct kept_values *k, uint32_t i, uint64_t at, void *data,
                                 size_t bytes, struct pith_error *err);

@@ -111,9 +111,9 @@ static void huffman_decode(struct coded *c)
     struct huff_group g;
     uint32_t bits = pith_huff_table_bits(&c->lengths, INDICES);
     pith_huff_build_table(&c->lengths, bits, entries);
-    require(
-        !pith_huff_stream_open(&s, c->stream, c->stream_bytes, INDICES, &c->lengths, entries, bits),
-        "stream refused");
+    require(!pith_huff_stream_open(&s, (struct stream){c->stream, c->stream_bytes}, INDICES,
+                                   &c->lengths, entries, bits),
+            "stream refused");
     for (uint32_t at = 0; at < INDICES; at += g.n_symbols)
         require(!pith_huff_stream_group(&s, c->out + at, &g), "symbols refused");
 }
@@ -126,7 +126,8 @@ static void huffman_bytes_decode(struct coded *c)
     for (uint32_t i = 0; i < HUFF_SYMBOLS; i++)
         byte[i] = (uint8_t)i;
     pith_huff_build_bytes(&c->lengths, byte, entries);
-    require(!pith_huff_stream_open(&s, c->stream, c->stream_bytes, INDICES, &c->lengths, NULL, 0) &&
+    require(!pith_huff_stream_open(&s, (struct stream){c->stream, c->stream_bytes}, INDICES,
+                                   &c->lengths, NULL, 0) &&
                 !pith_huff_stream_bytes(&s, entries, c->out, pith_cpu_features()),
             "stream refused");
 }
@@ -148,8 +149,8 @@ static void rans_decode(struct coded *c)
     static uint32_t entries[RANS_SLOTS];
     struct rans_stream s;
     pith_rans_build_entries(&c->rans.frequencies, entries);
-    require(!pith_rans_open(&s, c->stream, c->stream_bytes, INDICES, &c->rans.frequencies, entries,
-                            c->features),
+    require(!pith_rans_open(&s, (struct stream){c->stream, c->stream_bytes}, INDICES,
+                            &c->rans.frequencies, entries, c->features),
             "stream refused");
     for (uint32_t at = 0; at < INDICES; at += PIECE)
         require(!pith_rans_next(&s, c->out + at, PIECE), "symbols refused");

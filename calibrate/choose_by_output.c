@@ -224,21 +224,21 @@ static uint32_t samples_for(const struct trial *t, struct grid_choice *const *or
                                  : MOST_SAMPLES;
 }
 
-enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice *choices,
-                                       uint32_t n, const struct grid_kind *kind,
+enum pith_status pith_choose_by_output(struct pith_model *m, const struct grid_choices *of,
                                        const struct pith_calibrate_opts *samples, uint64_t *n_runs,
                                        struct pith_error *err)
 {
+    uint32_t n = of->n;
     struct trial t = {
         .outputs = {.change = put_on_grid, .user = &t, .most_bytes = MIDDLE}, .m = m, .err = err};
     struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
     enum pith_status st = order ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        n = collect(choices, n, order);
+        n = collect(of->choice, n, order);
     if (!st)
         st = pith_output_trial_open(&t.outputs, m, samples, samples_for(&t, order, n), err);
     if (!st)
-        st = choose(&t, order, n, kind);
+        st = choose(&t, order, n, &of->kind);
     *n_runs = t.outputs.n_runs;
     pith_output_trial_close(&t.outputs);
     free(order);

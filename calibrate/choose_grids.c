@@ -18,11 +18,9 @@ struct choosing {
     struct pith_model *m;
     const struct pith_range_opts *opts;
     struct pith_error *err;
-    struct grid_kind kind;
     enum pith_range_method method;
     double percentile;
-    struct grid_choice *choice; /* owns */
-    uint32_t n;
+    struct grid_choices of;            /* owns its choices */
     bool *to_try;                      /* owns: [n_values], auto's */
     const struct pith_node **producer; /* owns: [n_values]; NULL: none */
     bool *depthwise;                   /* owns: [n_values]: depthwise convolutions alone read it */
@@ -94,14 +92,15 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
 {
     struct candidate *new = &c->candidate[c->n];
     *new = (struct candidate){.method = method};
-    new->range = is_zero(c) ? (struct range){0, pith_grid_highest(&(struct pith_grid){
-                                                    .type = ch->kind.bits > 8 ? PITH_U16 : PITH_U8,
-                                                    .bits = (uint8_t)ch->kind.bits})}
-                            : range_by(method, &c->d, &ch->kind, ch->percentile);
+    new->range = is_zero(c)
+                     ? (struct range){0, pith_grid_highest(&(struct pith_grid){
+                                             .type = ch->of.kind.bits > 8 ? PITH_U16 : PITH_U8,
+                                             .bits = (uint8_t)ch->of.kind.bits})}
+                     : range_by(method, &c->d, &ch->of.kind, ch->percentile);
     new->range.low *= part;
     new->range.high *= part;
     spare(ch, c, &new->range);
-    new->grid = pith_grid_of_range(&new->range, &ch->kind);
+    new->grid = pith_grid_of_range(&new->range, &ch->of.kind);
     c->n++;
 }
 
@@ -150,11 +149,11 @@ static enum pith_status fail_without_statistics(const struct choosing *ch)
 static enum pith_status collect(struct choosing *ch)
 {
     struct pith_model *m = ch->m;
-    ch->choice = calloc(m->n_values + (size_t)1, sizeof *ch->choice);
+    ch->of.choice = calloc(m->n_values + (size_t)1, sizeof *ch->of.choice);
     ch->to_try = calloc(m->n_values + (size_t)1, sizeof *ch->to_try);
     ch->depthwise = calloc(m->n_values + (size_t)1, sizeof *ch->depthwise);
     ch->producer = calloc(m->n_values + (size_t)1, sizeof *ch->producer);
-    if (!ch->choice || !ch->to_try || !ch->depthwise || !ch->producer)
+    if (!ch->of.choice || !ch->to_try || !ch->depthwise || !ch->producer)
         return pith_error_no_memory(ch->err);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
@@ -164,7 +163,7 @@ static enum pith_status collect(struct choosing *ch)
     pith_mark_depthwise(m, ch->depthwise);
     for (uint32_t i = 0; i < m->n_values; i++) {
         const struct pith_value *v = &m->values[i];
-        struct grid_choice *c = &ch->choice[ch->n];
+        struct grid_choice *c = &ch->of.choice[ch->of.n];
         if (!has_distribution(v))
             continue;
         int32_t e = v->stats->histogram.exponent;
@@ -173,9 +172,9 @@ static enum pith_status collect(struct choosing *ch)
             .d = {v->stats, v->min, v->max, f32_from_bits((uint32_t)(e + 127) << 23)},
             .by_channel = wants_channels(ch, v, i)};
         propose_all(ch, c);
-        ch->n++;
+        ch->of.n++;
     }
-    return ch->n ? PITH_OK : fail_without_statistics(ch);
+    return ch->of.n ? PITH_OK : fail_without_statistics(ch);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -195,7 +194,7 @@ static enum pith_status read_options(struct choosing *ch)
         return pith_error_fill(
             ch->err, PITH_ERR_ARGUMENT,
             "cannot choose ranges: percentile %g is not above 50 and at most 100", ch->percentile);
-    ch->kind = (struct grid_kind){o->bits ? o->bits : 8, o->symmetric, o->radix};
+    ch->of.kind = (struct grid_kind){o->bits ? o->bits : 8, o->symmetric, o->radix};
     ch->method = o->method ? o->method : PITH_RANGE_AUTO;
     if (ch->method == PITH_RANGE_AUTO && !o->samples)
         ch->method = PITH_RANGE_MSE;
@@ -204,8 +203,8 @@ static enum pith_status read_options(struct choosing *ch)
 
 static void count(const struct choosing *ch, struct pith_range_report *report)
 {
-    for (uint32_t i = 0; i < ch->n; i++) {
-        const struct grid_choice *c = &ch->choice[i];
+    for (uint32_t i = 0; i < ch->of.n; i++) {
+        const struct grid_choice *c = &ch->of.choice[i];
         report->n_grids++;
         report->n_method[c->grid->method]++;
         report->n_channel_grids += c->grid->n > 1;
@@ -218,14 +217,14 @@ static void count(const struct choosing *ch, struct pith_range_report *report)
 
 static enum pith_status install(struct choosing *ch, struct pith_range_report *report)
 {
-    for (uint32_t i = 0; i < ch->n; i++) {
-        struct grid_choice *c = &ch->choice[i];
-        c->grid = pith_choice_grid(ch->m, c, c->taken, &ch->kind);
+    for (uint32_t i = 0; i < ch->of.n; i++) {
+        struct grid_choice *c = &ch->of.choice[i];
+        c->grid = pith_choice_grid(ch->m, c, c->taken, &ch->of.kind);
         if (!c->grid)
             return pith_error_no_memory(ch->err);
     }
-    for (uint32_t i = 0; i < ch->n; i++)
-        ch->m->values[ch->choice[i].value].grid = ch->choice[i].grid;
+    for (uint32_t i = 0; i < ch->of.n; i++)
+        ch->m->values[ch->of.choice[i].value].grid = ch->of.choice[i].grid;
     if (report)
         count(ch, report);
     return PITH_OK;
@@ -244,12 +243,12 @@ enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range
     if (!st)
         st = collect(&ch);
     if (!st && ch.method == PITH_RANGE_AUTO)
-        st = pith_choose_by_output(m, ch.choice, ch.n, &ch.kind, opts->samples, &n_runs, err);
+        st = pith_choose_by_output(m, &ch.of, opts->samples, &n_runs, err);
     if (!st)
         st = install(&ch, report);
     if (!st && report)
         report->n_runs = n_runs;
-    free(ch.choice);
+    free(ch.of.choice);
     free(ch.to_try);
     free(ch.depthwise);
     free(ch.producer);

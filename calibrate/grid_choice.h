@@ -26,6 +26,12 @@ struct grid_choice {
     struct pith_grid *grid; /* the model's; of candidate `taken` */
 };
 
+struct grid_choices {
+    struct grid_choice *choice; /* [n] */
+    uint32_t n;
+    struct grid_kind kind; /* of all */
+};
+
 /* x: [n] numbers of a value with c's shape: each becomes the nearest on candidate k. */
 void pith_choice_apply(const struct pith_model *m, const struct grid_choice *c,
                        const struct pith_grid *grid, float *x, size_t n);
@@ -38,8 +44,7 @@ struct pith_grid *pith_choice_grid(struct pith_model *m, const struct grid_choic
  * a whole. */
 void pith_values_to_try(const struct pith_model *m, bool *to_try, bool *scratch);
 /* Sets `taken` of each by the effect on the outputs. */
-enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice *choices,
-                                       uint32_t n, const struct grid_kind *kind,
+enum pith_status pith_choose_by_output(struct pith_model *m, const struct grid_choices *of,
                                        const struct pith_calibrate_opts *samples, uint64_t *n_runs,
                                        struct pith_error *err);
 

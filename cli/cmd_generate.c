@@ -134,15 +134,14 @@ static enum cli_exit read_ids(struct generation *r)
 static enum cli_exit read_text(struct generation *r)
 {
     struct pith_error err = {0};
-    int32_t *ids;
-    uint64_t n;
-    if (pith_text_ids(r->names ? r->names : "", r->o->text, strlen(r->o->text), "--text", &ids, &n,
+    struct pith_ids ids;
+    if (pith_text_ids(r->names ? r->names : "", r->o->text, strlen(r->o->text), "--text", &ids,
                       &err))
         return cli_fail(&err);
-    enum cli_exit rc = make_room(r, n);
-    for (uint64_t i = 0; i < n && !rc; i++)
-        r->ids[i] = ids[i];
-    free(ids);
+    enum cli_exit rc = make_room(r, ids.n);
+    for (uint64_t i = 0; i < ids.n && !rc; i++)
+        r->ids[i] = ids.id[i];
+    free(ids.id);
     return rc;
 }
 

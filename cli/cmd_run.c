@@ -445,7 +445,8 @@ static bool copy_corner(const struct pith_tensor *t, const struct pith_tensor *w
     for (uint32_t i = 0; i < t->rank && fits; i++)
         fits = t->dim[i] <= whole->dim[i];
     if (fits)
-        pith_copy_corner(t->rank, t->dim, t->dim, t->data, whole->dim, to, cli_type_bytes(t->type));
+        pith_copy_corner(&(struct corner){t->rank, t->dim, cli_type_bytes(t->type)}, t->dim,
+                         t->data, whole->dim, to);
     return fits;
 }
 

@@ -247,8 +247,7 @@ static void log_result(struct job *j, uint64_t i, const struct pith_sweep_point 
     cli_log(&e);
 }
 
-/* Takes ownership of line. */
-static enum cli_exit keep_result(struct job *j, uint64_t i, char *line,
+static enum cli_exit keep_result(struct job *j, uint64_t i, const char *line,
                                  const struct pith_buffer *file)
 {
     struct pith_sweep_results one = {0};
@@ -272,7 +271,6 @@ static enum cli_exit keep_result(struct job *j, uint64_t i, char *line,
     if (!rc && one.n > 0)
         log_result(j, i, &one.point[0]);
     pith_sweep_results_free(&one);
-    free(line);
     return rc;
 }
 
@@ -282,12 +280,11 @@ static enum cli_exit run_combination(struct job *j, uint64_t i,
                                      const struct pith_compress_opts *opts)
 {
     struct pith_error err = {0};
-    struct pith_buffer file = {0};
-    char *line;
-    if (pith_sweep_run(j->sweep, i, j->m, opts, &line, &file, &err))
+    struct pith_sweep_output result;
+    if (pith_sweep_run(j->sweep, i, j->m, opts, &result, &err))
         return cli_fail(&err);
-    enum cli_exit rc = keep_result(j, i, line, &file);
-    pith_buffer_free(&file);
+    enum cli_exit rc = keep_result(j, i, result.line, &result.file);
+    pith_sweep_output_free(&result);
     return rc;
 }
 

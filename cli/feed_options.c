@@ -139,18 +139,25 @@ static enum cli_exit next_input(const struct pith_model *m, struct cli_feed *f, 
 }
 
 /* Inputs for texts: those with a name first, then the others in order. */
-static enum cli_exit assign(const struct pith_model *m, struct cli_feed *f, const char *const *text,
-                            uint32_t n, uint32_t *input, const char **path, bool with_name)
+static enum cli_exit assign_named(const struct pith_model *m, struct cli_feed *f,
+                                  const char *const *text, uint32_t n, uint32_t *input,
+                                  const char **path)
 {
     enum cli_exit rc = EXIT_DONE;
     for (uint32_t i = 0; i < n && !rc; i++) {
-        if (with_name) {
-            path[i] = named(m, text[i], &input[i]);
-            rc = input[i] == NO_INPUT ? EXIT_DONE : take(f, input[i], text[i]);
-        } else if (input[i] == NO_INPUT) {
-            rc = next_input(m, f, text[i], &input[i]);
-        }
+        path[i] = named(m, text[i], &input[i]);
+        rc = input[i] == NO_INPUT ? EXIT_DONE : take(f, input[i], text[i]);
     }
+    return rc;
+}
+
+static enum cli_exit assign_others(const struct pith_model *m, struct cli_feed *f,
+                                   const char *const *text, uint32_t n, uint32_t *input)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < n && !rc; i++)
+        if (input[i] == NO_INPUT)
+            rc = next_input(m, f, text[i], &input[i]);
     return rc;
 }
 
@@ -249,16 +256,17 @@ static void note_pictures(const struct cli_feed_options *in, struct pith_model *
 }
 
 static void note_shape(const struct cli_feed_options *in, struct pith_model *m, uint32_t input,
-                       const char *path, const char *array, bool samples, struct cli_feed *f)
+                       const struct origin *from, bool samples, struct cli_feed *f)
 {
     uint32_t rank, dim[PITH_MAX_RANK];
     if (input >= m->n_inputs)
         return;
     const struct pith_value *v = &m->values[m->inputs[input]];
-    if (pith_data_array_shape(path, array, v->name, &rank, dim))
+    const char *array = from->arrays ? from->arrays[0] : NULL;
+    if (pith_data_array_shape(from->path, array, v->name, &rank, dim))
         sample_shape(v, dim, rank, samples, &f->given[input]);
     else
-        note_pictures(in, m, input, &(struct origin){.path = path}, f);
+        note_pictures(in, m, input, from, f);
 }
 
 static enum cli_exit begin_shapes(const struct pith_model *m, struct cli_feed *f)
@@ -286,13 +294,18 @@ static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_mo
         return EXIT_DONE;
     for (uint32_t i = 0; i < f->n_operands; i++)
         if (!f->operand_opened[i])
-            note_shape(in, m, f->operand_input[i], f->operand_path[i], NULL, false, f);
+            note_shape(in, m, f->operand_input[i], &(struct origin){.path = f->operand_path[i]},
+                       false, f);
     for (uint32_t i = 0; i < in->data.n; i++) {
-        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS; k++)
-            if (f->from_array[k] == i + 1)
-                note_shape(in, m, k, path[i], m->values[m->inputs[k]].name, true, f);
+        struct origin from = {.path = path[i]};
         if (input[i] != BY_ARRAYS)
-            note_shape(in, m, input[i], path[i], NULL, true, f);
+            note_shape(in, m, input[i], &from, true, f);
+        for (uint32_t k = 0; k < m->n_inputs && input[i] == BY_ARRAYS; k++) {
+            const char *name = m->values[m->inputs[k]].name;
+            from.arrays = &name;
+            if (f->from_array[k] == i + 1)
+                note_shape(in, m, k, &from, true, f);
+        }
     }
     return fit_given(m, f);
 }
@@ -569,22 +582,24 @@ static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_mod
                               char **operands, uint32_t n_operands, struct cli_feed *f)
 {
     uint32_t input[CLI_LIST_MAX], n_data = 0;
-    const char *path[CLI_LIST_MAX];
+    const char *path[CLI_LIST_MAX], *const *texts = (const char *const *)operands;
     enum cli_exit rc = EXIT_DONE;
     for (uint32_t i = 0; i < in->states.n && !rc; i++)
         rc = open_state(in->states.item[i], m, f);
-    for (int pass = 0; pass < 2 && !rc; pass++) {
-        rc = assign(m, f, (const char *const *)operands, n_operands, f->operand_input,
-                    f->operand_path, pass == 0);
-        if (!rc && pass == 1)
-            rc = match_all_arrays(in, m, input, path, f);
-        if (!rc)
-            rc = assign(m, f, in->data.item, in->data.n, input, path, pass == 0);
-        for (uint32_t i = 0; i < in->data.n && pass == 0 && !rc; i++)
-            n_data += input[i] == NO_INPUT;
-        if (!rc && pass == 0)
-            rc = open_many(in, m, n_data, f);
-    }
+    if (!rc)
+        rc = assign_named(m, f, texts, n_operands, f->operand_input, f->operand_path);
+    if (!rc)
+        rc = assign_named(m, f, in->data.item, in->data.n, input, path);
+    for (uint32_t i = 0; i < in->data.n && !rc; i++)
+        n_data += input[i] == NO_INPUT;
+    if (!rc)
+        rc = open_many(in, m, n_data, f);
+    if (!rc)
+        rc = assign_others(m, f, texts, n_operands, f->operand_input);
+    if (!rc)
+        rc = match_all_arrays(in, m, input, path, f);
+    if (!rc)
+        rc = assign_others(m, f, in->data.item, in->data.n, input);
     if (!rc)
         rc = fit_sizes(in, m, input, path, f);
     if (!rc)

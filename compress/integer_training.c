@@ -125,32 +125,31 @@ static void fill_weights(const struct pith_quantize_places *p, const struct pith
     }
 }
 
-static enum pith_status train_placed(struct pith_model *m, const struct pith_stage_context *context,
-                                     const struct pith_integer_spec *spec,
+/* What training on the grids of spec at `places` needs; free_request in any case. */
+static enum pith_status make_request(const struct pith_integer_spec *spec,
                                      const struct pith_quantize_places *places,
-                                     const struct pith_train_opts *opts,
-                                     struct pith_train_result *result, struct pith_error *err)
+                                     struct pith_train_integers *request, struct pith_error *err)
 {
-    struct pith_train_opts o = *opts;
     struct pith_train_value *values = calloc(places->n_values + (size_t)1, sizeof *values);
     struct pith_train_weight *weights = calloc(places->n_weights + (size_t)1, sizeof *weights);
-    const struct pith_train_integers request = {.values = values,
-                                                .n_values = places->n_values,
-                                                .weights = weights,
-                                                .n_weights = places->n_weights,
-                                                .radix = spec->radix,
-                                                .make = make,
-                                                .user = (void *)(uintptr_t)spec};
-    enum pith_status st = values && weights ? PITH_OK : pith_error_no_memory(err);
-    if (!st) {
-        fill_values(places, spec, values);
-        fill_weights(places, spec, weights);
-        o.integers = &request;
-        st = pith_train(m, context->train, context->val, &o, result, err);
-    }
-    free(values);
-    free(weights);
-    return st;
+    *request = (struct pith_train_integers){.values = values,
+                                            .n_values = places->n_values,
+                                            .weights = weights,
+                                            .n_weights = places->n_weights,
+                                            .radix = spec->radix,
+                                            .make = make,
+                                            .user = (void *)(uintptr_t)spec};
+    if (!values || !weights)
+        return pith_error_no_memory(err);
+    fill_values(places, spec, values);
+    fill_weights(places, spec, weights);
+    return PITH_OK;
+}
+
+static void free_request(struct pith_train_integers *request)
+{
+    free((void *)(uintptr_t)request->values);
+    free((void *)(uintptr_t)request->weights);
 }
 
 enum pith_status pith_train_integers(struct pith_model *m, const struct pith_stage *s,
@@ -164,11 +163,17 @@ enum pith_status pith_train_integers(struct pith_model *m, const struct pith_sta
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give int8, w4a8, ...",
                                s->integers);
     const struct pith_quantize_opts q = as_trained(&spec);
+    struct pith_train_integers request = {0};
+    struct pith_train_opts o = *opts;
+    o.integers = &request;
     enum pith_status st = see(m, context, err);
     if (!st)
         st = place_both(m, &spec, &places, err);
     if (!st)
-        st = train_placed(m, context, &spec, &places, opts, result, err);
+        st = make_request(&spec, &places, &request, err);
+    if (!st)
+        st = pith_train(m, context->train, context->val, &o, result, err);
+    free_request(&request);
     if (!st)
         st = pith_quantize(m, &q, NULL, NULL, err);
     pith_quantize_places_free(&places);

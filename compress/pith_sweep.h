@@ -17,7 +17,8 @@
  *     struct pith_sweep_inputs on = {.size_bytes = sizeof on, .model = model, .model_name =
  * "net.pith"}; pith_sweep_parse(text, n, "grid.json", &s, &err); pith_sweep_bind(s, &on, &err); for
  * (uint64_t i = 0; i < pith_sweep_count(s); i++) if (!pith_sweep_done(s, results, i) &&
- * pith_sweep_run(s, i, model, &opts, &line, NULL, &err) == PITH_OK) append(line), free(line);
+ * pith_sweep_run(s, i, model, &opts, &output, &err) == PITH_OK) append(output.line),
+ * pith_sweep_output_free(&output);
  *
  * A result is one line of JSON: spec (a checksum of the spec, the model and the data), combination,
  * version (of pith), host, model (name, crc32c), data (name, range, samples, crc32c; where there is
@@ -67,13 +68,19 @@ enum pith_status pith_sweep_recipe(const struct pith_sweep *sweep, uint64_t i,
 /* What is set in combination i, as compact JSON; malloc'ed. NULL without memory. */
 char *pith_sweep_params(const struct pith_sweep *sweep, uint64_t i);
 
-/* Runs combination i on a copy of m. *line: its result without a newline, malloc'ed; also for a
- * combination that fails for a reason of its own (PITH_ERR_ARGUMENT, _UNSUPPORTED, _GOAL), which is
- * PITH_OK here. *file, unless file is NULL: the model that it made, the caller's; no bytes where it
- * failed. Else as pith_compress; stopped by opts->stop: PITH_ERR_ARGUMENT. */
+struct pith_sweep_output {
+    char *line;              /* the result without a newline; malloc'ed */
+    struct pith_buffer file; /* the model that was made; no bytes where the combination failed */
+};
+
+/* Runs combination i on a copy of m; a combination that fails for a reason of its own
+ * (PITH_ERR_ARGUMENT, _UNSUPPORTED, _GOAL) is a result, too, and PITH_OK here. Else as
+ * pith_compress; stopped by opts->stop: PITH_ERR_ARGUMENT. The caller owns *output, which is
+ * untouched on failure. */
 enum pith_status pith_sweep_run(const struct pith_sweep *sweep, uint64_t i,
                                 const struct pith_model *m, const struct pith_compress_opts *opts,
-                                char **line, struct pith_buffer *file, struct pith_error *err);
+                                struct pith_sweep_output *output, struct pith_error *err);
+void pith_sweep_output_free(struct pith_sweep_output *output); /* leaves it zeroed */
 
 /* ---- results --------------------------------------------------------------------------------- */
 

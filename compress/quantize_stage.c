@@ -144,37 +144,38 @@ static bool may_reestimate(const struct pith_model *m, const struct pith_stage *
     return any;
 }
 
-static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
-                                 const struct pith_stage_context *context,
-                                 const struct held_out *held, struct recorded_feed *feed,
-                                 struct pith_stage_report *r, struct pith_error *err)
+/* Options for r of what is quantized: fitted to `feed` where there is one, else to the data. */
+static struct pith_quantize_opts options_of(const struct pith_stage *s,
+                                            const struct pith_stage_context *context,
+                                            const struct held_out *held, struct recorded_feed *feed)
 {
     struct pith_quantize_opts opts = s->quantize;
-    struct pith_opts runtime;
-    pith_opts_init(&runtime, sizeof runtime);
-    runtime.cpu_mask = context->cpu_mask;
     opts.keep = s->keep;
     opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.data = feed ? NULL : context->train;
     opts.feed = feed;
     opts.n_samples = held->n_fitted;
-    opts.runtime = &runtime;
     opts.progress = layer_done;
     opts.user = (void *)(uintptr_t)context;
+    return opts;
+}
+
+static enum pith_status quantize_with(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                      const struct mixed_request *request,
+                                      struct pith_stage_report *r, struct pith_error *err)
+{
+    const struct pith_stage_context *context = request->context;
+    struct pith_quantize_opts o = *opts;
+    struct pith_opts runtime;
+    pith_opts_init(&runtime, sizeof runtime);
+    runtime.cpu_mask = context->cpu_mask;
+    o.runtime = &runtime;
     enum pith_status st =
         context->threads > 1 ? pith_threads_start(&runtime, context->threads) : PITH_OK;
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
-    const struct pith_calibrate_opts validation = samples_of(context, 0);
-    const struct mixed_request request = {.samples = &validation,
-                                          .held = held,
-                                          .context = context,
-                                          .may_keep = !s->all_integers && !opts.fixed_bits,
-                                          .may_buy = may_buy(s),
-                                          .may_reestimate = may_reestimate(m, s, context),
-                                          .floats = s->floats};
-    st = pith_quantize_has_data(&opts) ? pith_quantize_mixed(m, &opts, &request, r, err)
-                                       : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
+    st = pith_quantize_has_data(&o) ? pith_quantize_mixed(m, &o, request, r, err)
+                                    : pith_quantize(m, &o, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
     return st;
 }
@@ -187,12 +188,21 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
                                             struct pith_stage_report *r, struct pith_error *err)
 {
     struct recorded_feed *feed = NULL;
-    if (!context->feed)
-        return quantize(m, s, context, held, NULL, r, err);
     enum pith_status st =
-        pith_recorded_feed_open(m, context->feed, NULL, held->n_fitted, &feed, err);
-    if (!st)
-        st = quantize(m, s, context, held, feed, r, err);
+        context->feed ? pith_recorded_feed_open(m, context->feed, NULL, held->n_fitted, &feed, err)
+                      : PITH_OK;
+    if (st)
+        return st;
+    const struct pith_quantize_opts opts = options_of(s, context, held, feed);
+    const struct pith_calibrate_opts validation = samples_of(context, 0);
+    const struct mixed_request request = {.samples = &validation,
+                                          .held = held,
+                                          .context = context,
+                                          .may_keep = !s->all_integers && !opts.fixed_bits,
+                                          .may_buy = may_buy(s),
+                                          .may_reestimate = may_reestimate(m, s, context),
+                                          .floats = s->floats};
+    st = quantize_with(m, &opts, &request, r, err);
     pith_recorded_feed_close(feed);
     return st;
 }

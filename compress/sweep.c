@@ -277,10 +277,10 @@ static enum pith_status compress_copy(const struct pith_sweep *s, uint64_t i,
 }
 
 enum pith_status pith_sweep_run(const struct pith_sweep *s, uint64_t i, const struct pith_model *m,
-                                const struct pith_compress_opts *opts, char **line,
-                                struct pith_buffer *file, struct pith_error *err)
+                                const struct pith_compress_opts *opts,
+                                struct pith_sweep_output *output, struct pith_error *err)
 {
-    if (!s || !m || !opts || !line || opts->size_bytes != sizeof *opts)
+    if (!s || !m || !opts || !output || opts->size_bytes != sizeof *opts)
         return PITH_ERR_ARGUMENT;
     struct pith_compress_result result = {0};
     struct pith_error why = {0};
@@ -303,12 +303,21 @@ enum pith_status pith_sweep_run(const struct pith_sweep *s, uint64_t i, const st
         pith_json_put(&j, "error", json_string(why.text));
     }
     pith_json_put(&j, "seconds", rounded(1e-9 * (double)(pith_clock_ns(NULL) - start), 1e3));
-    *line = pith_json_text(j, JSON_COMPACT);
+    char *line = pith_json_text(j, JSON_COMPACT);
     json_decref(j);
-    if (file && *line) {
-        *file = result.file;
+    if (line) {
+        *output = (struct pith_sweep_output){line, result.file};
         result.file = (struct pith_buffer){0};
     }
     pith_compress_result_free(&result);
-    return *line ? PITH_OK : pith_error_no_memory(err);
+    return line ? PITH_OK : pith_error_no_memory(err);
+}
+
+void pith_sweep_output_free(struct pith_sweep_output *output)
+{
+    if (!output)
+        return;
+    free(output->line);
+    pith_buffer_free(&output->file);
+    output->line = NULL;
 }

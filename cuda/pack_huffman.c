@@ -84,8 +84,7 @@ enum pith_status pith_device_huffman_pack(const struct weight *w, const struct h
     struct huff_stream s;
     memset(to, 0, (size_t)h->bytes);
     if (!read_lengths(w, &lengths) ||
-        pith_huff_stream_open(&s, w->index_stream.bytes, w->index_stream.n_bytes, w->nnz, &lengths,
-                              NULL, 0))
+        pith_huff_stream_open(&s, w->index_stream, w->nnz, &lengths, NULL, 0))
         return PITH_ERR_CORRUPT;
     put_begins(w, &s, (uint32_t *)(void *)to);
     memcpy(to + h->words, w->index_stream.bytes, w->index_stream.n_bytes);

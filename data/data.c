@@ -153,13 +153,14 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
     return st;
 }
 
-enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
-                                      float *targets, uint64_t target_elems,
-                                      struct pith_data **data, struct pith_error *err)
+enum pith_status pith_data_of_numbers(const struct pith_numbers *numbers, struct pith_data **data,
+                                      struct pith_error *err)
 {
-    if (!dim || !data)
+    if (!numbers || !numbers->dim || !data)
         return PITH_ERR_ARGUMENT;
     struct pith_data *d = calloc(1, sizeof *d);
+    const uint32_t rank = numbers->rank, *dim = numbers->dim;
+    const uint64_t n = numbers->n;
     char *name = strdup("numbers in memory");
     uint64_t elems = 1;
     bool fits = rank >= 1 && rank <= PITH_MAX_RANK && n >= 1 && n <= DATA_MAX_SAMPLES;
@@ -168,22 +169,24 @@ enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64
     if (!d || !name || !fits) {
         free(d);
         free(name);
-        free(x);
-        free(targets);
+        free(numbers->x);
+        free(numbers->targets);
         return fits ? pith_error_no_memory(err)
                     : pith_error_fill(err, PITH_ERR_ARGUMENT,
                                       "cannot open data: no samples, or of no shape");
     }
     pith_preprocess_init(&d->pre);
-    d->source = (struct data_source){
-        .file = {.fd = -1, .mem = (uint8_t *)x, .bytes = n * elems * sizeof *x, .name = name},
-        .n_samples = n,
-        .rank = rank - 1,
-        .elems = elems,
-        .numbers = pith_stored_numbers,
-        .type = PITH_F32,
-        .targets = targets,
-        .target_elems = targets ? target_elems : 0};
+    d->source = (struct data_source){.file = {.fd = -1,
+                                              .mem = (uint8_t *)numbers->x,
+                                              .bytes = n * elems * sizeof(float),
+                                              .name = name},
+                                     .n_samples = n,
+                                     .rank = rank - 1,
+                                     .elems = elems,
+                                     .numbers = pith_stored_numbers,
+                                     .type = PITH_F32,
+                                     .targets = numbers->targets,
+                                     .target_elems = numbers->targets ? numbers->target_elems : 0};
     memcpy(d->source.dim, dim + 1, (rank - 1) * sizeof *dim);
     memcpy(d->dim, dim, rank * sizeof *dim);
     d->rank = rank;

@@ -332,7 +332,8 @@ enum pith_status pith_data_mask(const struct pith_data *of, struct pith_data **m
         for (uint32_t k = 0; k < lengths[i]; k++)
             x[i * dim[1] + k] = 1;
     }
-    enum pith_status st = pith_data_of_numbers(2, dim, n, x, NULL, 0, mask, err);
+    enum pith_status st = pith_data_of_numbers(
+        &(struct pith_numbers){.rank = 2, .dim = dim, .n = n, .x = x}, mask, err);
     if (st)
         free(lengths);
     else

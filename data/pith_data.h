@@ -133,12 +133,19 @@ bool pith_data_array_shape(const char *path, const char *array, const char *inpu
  * copied. PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
 enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
                                 struct pith_error *err);
-/* n >= 1 samples of shape dim (batch axis 1 first) that are in memory already, without labels: x
- * [n, elements of a sample], targets [n, target_elems] or NULL. Both are malloc'ed and the data
- * set's from now on, also after a failure. PITH_ERR_ARGUMENT, _MEMORY. */
-enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64_t n, float *x,
-                                      float *targets, uint64_t target_elems,
-                                      struct pith_data **data, struct pith_error *err);
+/* Samples that are in memory already, without labels. */
+struct pith_numbers {
+    uint32_t rank;       /* of a sample with its batch axis */
+    const uint32_t *dim; /* [rank]; the batch axis, 1, is first */
+    uint64_t n;          /* samples, >= 1 */
+    float *x;            /* [n, elements of a sample] */
+    float *targets;      /* [n, target_elems]; NULL: none */
+    uint64_t target_elems;
+};
+/* x and targets are malloc'ed and the data set's from now on, also after a failure.
+ * PITH_ERR_ARGUMENT, _MEMORY. */
+enum pith_status pith_data_of_numbers(const struct pith_numbers *numbers, struct pith_data **data,
+                                      struct pith_error *err);
 void pith_data_free(struct pith_data *data); /* accepts NULL */
 
 uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */
@@ -228,13 +235,17 @@ const char *pith_data_unlabelled(const struct pith_data *data);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+struct pith_ids {
+    int32_t *id; /* [n] */
+    uint64_t n;
+};
+
 /* The ids of a UTF-8 text's characters: each is the number of the class that class_names (one a
- * line, class 0 first) calls so. name stands in messages. ids: [*count], the caller's, free().
+ * line, class 0 first) calls so. name stands in messages. ids->id: the caller's, free().
  * PITH_ERR_ARGUMENT: a class name is no single character, two are the same, or a character has no
  * class; PITH_ERR_CORRUPT: no UTF-8; PITH_ERR_MEMORY. */
 enum pith_status pith_text_ids(const char *class_names, const char *text, size_t n,
-                               const char *name, int32_t **ids, uint64_t *count,
-                               struct pith_error *err);
+                               const char *name, struct pith_ids *ids, struct pith_error *err);
 /* The text that a class name of n bytes stands for, in which \n, \r, \t and \\ are a newline, a
  * return, a tab and a backslash. text: room for n bytes. Returns its bytes. */
 size_t pith_class_name_text(const char *name, size_t n, char *text);

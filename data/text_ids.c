@@ -87,13 +87,12 @@ static enum pith_status read_names(const char *names, const char *name, int32_t 
     return PITH_OK;
 }
 
-/* ids: room for n. */
+/* ids->id: room for n. */
 static enum pith_status take_ids(const char *text, size_t n, const char *name,
-                                 const int32_t *class_of, int32_t *ids, uint64_t *count,
+                                 const int32_t *class_of, struct pith_ids *ids,
                                  struct pith_error *err)
 {
     unsigned long long line = 1;
-    *count = 0;
     for (size_t at = 0, bytes; at < n; at += bytes) {
         uint32_t code;
         bytes = take_character(text + at, n - at, &code);
@@ -105,34 +104,30 @@ static enum pith_status take_ids(const char *text, size_t n, const char *name,
                 "%s: line %llu: no class is named by the character %s%.*s%sU+%04X", name, line,
                 code < ' ' ? "" : "'", code < ' ' ? 0 : (int)bytes, text + at,
                 code < ' ' ? "" : "', ", code);
-        ids[(*count)++] = class_of[code];
+        ids->id[ids->n++] = class_of[code];
         line += code == '\n';
     }
     return PITH_OK;
 }
 
 enum pith_status pith_text_ids(const char *class_names, const char *text, size_t n,
-                               const char *name, int32_t **ids, uint64_t *count,
-                               struct pith_error *err)
+                               const char *name, struct pith_ids *ids, struct pith_error *err)
 {
-    if (!class_names || !text || !name || !ids || !count)
+    if (!class_names || !text || !name || !ids)
         return PITH_ERR_ARGUMENT;
-    int32_t *class_of = malloc(CODE_POINTS * sizeof *class_of),
-            *made = malloc((n + 1) * sizeof *made);
-    uint64_t found = 0;
-    enum pith_status st = class_of && made ? PITH_OK : pith_error_no_memory(err);
+    int32_t *class_of = malloc(CODE_POINTS * sizeof *class_of);
+    struct pith_ids made = {.id = malloc((n + 1) * sizeof *made.id)};
+    enum pith_status st = class_of && made.id ? PITH_OK : pith_error_no_memory(err);
     if (!st)
         st = read_names(class_names, name, class_of, err);
     if (!st)
-        st = take_ids(text, n, name, class_of, made, &found, err);
+        st = take_ids(text, n, name, class_of, &made, err);
     free(class_of);
-    if (st) {
-        free(made);
-        return st;
-    }
-    *ids = made;
-    *count = found;
-    return PITH_OK;
+    if (st)
+        free(made.id);
+    else
+        *ids = made;
+    return st;
 }
 
 /* Into file.mem, which the text was in; labels are the same one place on. */
@@ -158,11 +153,11 @@ static enum pith_status keep_ids(struct data_source *s, const int32_t *ids, uint
 enum pith_status pith_text_open(struct data_source *s, uint64_t length, uint64_t step,
                                 struct pith_error *err)
 {
-    int32_t *ids = NULL;
-    uint64_t n = 0;
+    struct pith_ids ids = {0};
     enum pith_status st =
         pith_text_ids(s->class_names ? s->class_names : "", (const char *)s->file.mem,
-                      (size_t)s->file.bytes, s->file.name, &ids, &n, err);
+                      (size_t)s->file.bytes, s->file.name, &ids, err);
+    const uint64_t n = ids.n;
     if (!st && n <= length)
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "%s: %llu characters are less than a sample of %llu and the one "
@@ -172,8 +167,8 @@ enum pith_status pith_text_open(struct data_source *s, uint64_t length, uint64_t
         st = pith_error_fill(err, PITH_ERR_LIMIT, "%s: %llu characters, at most 268,435,456",
                              s->file.name, (unsigned long long)n);
     if (!st)
-        st = keep_ids(s, ids, n, err);
-    free(ids);
+        st = keep_ids(s, ids.id, n, err);
+    free(ids.id);
     if (st)
         return st;
     s->type = PITH_I32;

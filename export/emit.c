@@ -89,7 +89,8 @@ static void say_depthwise(struct writer *w, uint32_t i)
     for (uint32_t o = 0; o < s->outputs; o++)
         for (uint32_t t = 0; t < taps; t++)
             turned[((size_t)(o / 4) * taps + t) * 4 + o % 4] = s->w[(size_t)o * taps + t];
-    pith_c_bytes_array(w, 'w', i, turned, 1, s->outputs * taps, s->outputs * taps, 1);
+    pith_c_bytes_array(w, 'w', i,
+                       (struct int8_rows){turned, 1, s->outputs * taps, s->outputs * taps, 1});
     free(turned);
 }
 
@@ -216,7 +217,7 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
         pith_c_instance(w, k.one, "CONV_GROUPED", "grouped", number, 1);
         pith_c_say(o, "        %s(&g, &l%u, %s, %s, arena + %llu, %u, %u);\n", k.one, i, x, y,
                    scratch, g->c / g->groups, g->oc / g->groups);
-        pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
+        pith_c_bytes_array(w, 'w', i, (struct int8_rows){s->w, s->outputs, s->k, s->k, s->outputs});
         return say_layer(w, i, "0");
     }
     pixel_kernels(w, i, is_conv ? g->stride_w * g->c : g->c,

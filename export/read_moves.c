@@ -306,50 +306,59 @@ void pith_export_join_channels(struct network *net)
     }
 }
 
-/* The steps of input i of n, in store x, and of output j, in store y. Returns x, or the store that
- * has its elements in the order of the file. */
-static uint32_t steps_of(struct reading *r, const struct pith_node *n, uint32_t i, uint32_t j,
-                         uint32_t x, uint32_t y, int64_t from[AXES], int64_t to[AXES])
+/* Input i of a node, which lies in store x, to its output j, in store y. */
+struct ends {
+    uint32_t i, j, x, y;
+};
+
+/* The steps of both ends; x becomes the store that has the elements in the order of the file. */
+static void steps_of(struct reading *r, const struct pith_node *n, struct ends *e,
+                     int64_t from[AXES], int64_t to[AXES])
 {
-    const struct pith_value *in = &r->m->values[n->in[i]];
+    const struct pith_value *in = &r->m->values[n->in[e->i]];
     memset(from, 0, AXES * sizeof *from);
     memset(to, 0, AXES * sizeof *to);
-    if (!axis_steps(in, &r->net->store[x], from)) {
-        x = pith_export_in_file_order(r, n, x);
+    if (!axis_steps(in, &r->net->store[e->x], from)) {
+        e->x = pith_export_in_file_order(r, n, e->x);
         if (!r->no_memory)
-            axis_steps(in, &r->net->store[x], from);
+            axis_steps(in, &r->net->store[e->x], from);
     }
-    axis_steps(&r->m->values[n->out[j]], &r->net->store[y], to);
-    return x;
+    axis_steps(&r->m->values[n->out[e->j]], &r->net->store[e->y], to);
 }
 
-/* Input i of n, which lies in store x, to output j, in store y. */
-static enum pith_status move(struct reading *r, const struct pith_node *n, uint32_t i, uint32_t j,
-                             uint32_t x, uint32_t y, struct move *v)
+static enum pith_status move(struct reading *r, const struct pith_node *n, struct ends e,
+                             struct move *v)
 {
     int64_t step[AXES];
     v->c = (struct copy_shape){0};
-    x = steps_of(r, n, i, j, x, y, v->from, step);
+    steps_of(r, n, &e, v->from, step);
     if (r->no_memory)
         return PITH_ERR_MEMORY;
-    if (!move_of(r, n, i, j, step, v))
+    if (!move_of(r, n, e.i, e.j, step, v))
         return pith_export_refuse(r, n, "of this kind has no C kernel");
     if (!join_axes(v))
         return pith_export_refuse(r, n, "moves more than four axes");
-    return piece(r, n, v, x, y);
+    return piece(r, n, v, e.x, e.y);
+}
+
+/* Not more is mirrored along an axis of `size` elements than there is, and nothing is cut off. */
+static bool pads_fit(const int32_t *attr, uint32_t axis, uint32_t size)
+{
+    const int32_t begin = attr_item(attr, ATTR_PAD_BEGIN, axis, 0),
+                  end = attr_item(attr, ATTR_PAD_END, axis, 0);
+    const bool mirrors = attr[ATTR_PAD_MODE] == 1;
+    return begin >= 0 && end >= 0 && (!mirrors || (begin < (int32_t)size && end < (int32_t)size));
 }
 
 /* Along an axis of `size` elements the piece in the middle of a Pad, the one before or the one
- * behind. false: it is empty; *ok: false where more is mirrored than there is. */
+ * behind. false: it is empty. */
 static bool pad_piece(const int32_t *attr, uint32_t axis, uint32_t which, uint32_t size,
-                      struct move *v, const int64_t step[AXES], bool *ok)
+                      struct move *v, const int64_t step[AXES])
 {
     const int32_t begin = attr_item(attr, ATTR_PAD_BEGIN, axis, 0),
                   end = attr_item(attr, ATTR_PAD_END, axis, 0);
     const bool mirrors = attr[ATTR_PAD_MODE] == 1;
     const int64_t from = v->from[axis];
-    *ok = *ok && begin >= 0 && end >= 0 &&
-          (!mirrors || (begin < (int32_t)size && end < (int32_t)size));
     v->n[axis] = which == 0 ? size : (uint32_t)(which == 1 ? begin : end);
     v->to[axis] = step[axis];
     if (which == 0) {
@@ -368,26 +377,28 @@ static enum pith_status mirrored(struct reading *r, const struct pith_node *n, u
                                  uint32_t y)
 {
     const struct pith_value *in = &r->m->values[n->in[0]];
+    struct ends e = {.x = x, .y = y};
     int64_t from[AXES], to[AXES];
     uint32_t pieces = 1;
-    x = steps_of(r, n, 0, 0, x, y, from, to);
+    steps_of(r, n, &e, from, to);
     if (r->no_memory)
         return PITH_ERR_MEMORY;
-    for (uint32_t k = 0; k < in->rank; k++)
+    for (uint32_t k = 0; k < in->rank; k++) {
+        if (!pads_fit(n->attr, k, in->dim[k]))
+            return pith_export_refuse(r, n, "mirrors more than there is, or cuts off");
         pieces *= 3;
+    }
     for (uint32_t p = 0; p < pieces; p++) {
         struct move v = {.pads = true};
-        bool there = true, ok = true;
+        bool there = true;
         memcpy(v.from, from, sizeof from);
         for (uint32_t k = 0; k < AXES; k++)
             v.n[k] = 1;
         for (uint32_t k = 0, which = p; k < in->rank; k++, which /= 3)
-            there = pad_piece(n->attr, k, which % 3, in->dim[k], &v, to, &ok) && there;
-        if (!ok)
-            return pith_export_refuse(r, n, "mirrors more than there is, or cuts off");
+            there = pad_piece(n->attr, k, which % 3, in->dim[k], &v, to) && there;
         if (there && !join_axes(&v))
             return pith_export_refuse(r, n, "moves more than four axes");
-        enum pith_status st = there ? piece(r, n, &v, x, y) : PITH_OK;
+        enum pith_status st = there ? piece(r, n, &v, e.x, e.y) : PITH_OK;
         if (st)
             return st;
     }
@@ -404,11 +415,12 @@ static enum pith_status blocks(struct reading *r, const struct pith_node *n, uin
     const uint32_t b = (uint32_t)n->attr[ATTR_DEPTH_SPACE_BLOCK],
                    *small = to_depth ? out->dim : in->dim, c = to_depth ? in->dim[1] : out->dim[1];
     const int64_t of_channel = crd ? (int64_t)b * b : 1, of_column = crd ? 1 : c;
+    struct ends e = {.x = x, .y = y};
     int64_t from[AXES], to[AXES];
     const int64_t *deep = to_depth ? to : from, *wide = to_depth ? from : to;
     if (in->dim[0] != 1)
         return pith_export_refuse(r, n, "is of a batch");
-    x = steps_of(r, n, 0, 0, x, y, from, to);
+    steps_of(r, n, &e, from, to);
     if (r->no_memory)
         return PITH_ERR_MEMORY;
     for (uint32_t i = 0; i < b; i++) {
@@ -425,7 +437,7 @@ static enum pith_status blocks(struct reading *r, const struct pith_node *n, uin
         *(to_depth ? &v.c.y_at : &v.c.x_at) = i * b * of_column * deep[1];
         *(to_depth ? &v.c.x_at : &v.c.y_at) = i * wide[2];
         join_axes(&v); /* four */
-        enum pith_status st = piece(r, n, &v, x, y);
+        enum pith_status st = piece(r, n, &v, e.x, e.y);
         if (st)
             return st;
     }
@@ -460,7 +472,7 @@ static enum pith_status cut(struct reading *r, const struct pith_node *n)
         if (r->no_memory)
             return PITH_ERR_MEMORY;
         st = n->op == PITH_OP_DEPTH_SPACE ? blocks(r, n, from, y.store)
-                                          : move(r, n, 0, j, from, y.store, &v);
+                                          : move(r, n, (struct ends){0, j, from, y.store}, &v);
         if (st)
             return st;
         r->value[n->out[j]] = y;
@@ -507,7 +519,9 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n)
             st = pith_export_floats_of(r, n, n->in[i], &x);
         else if (r->value[n->in[i]].form == FORM_BYTE_FUNCTION)
             x = pith_export_through_table(r, n, x, pith_export_grid_in(r, n->in[i]), &to);
-        st = st ? st : mirrors ? mirrored(r, n, x, store) : move(r, n, i, 0, x, store, &v);
+        st = st        ? st
+             : mirrors ? mirrored(r, n, x, store)
+                       : move(r, n, (struct ends){i, 0, x, store}, &v);
         if (st || r->no_memory)
             return st ? st : PITH_ERR_MEMORY;
     }

@@ -180,8 +180,9 @@ static void say_sparse(struct writer *w, uint32_t step, const struct filter_rows
         sparse_row(&o, s->w + (size_t)i * r->size, r->size);
     w->constants.failed = w->constants.failed || o.failed;
     if (!o.failed)
-        pith_c_bytes_array(w, 'w', step, (const int8_t *)o.data, 1, (uint32_t)o.bytes,
-                           (uint32_t)o.bytes, 1);
+        pith_c_bytes_array(
+            w, 'w', step,
+            (struct int8_rows){(const int8_t *)o.data, 1, (uint32_t)o.bytes, (uint32_t)o.bytes, 1});
     pith_out_clear(&o);
 }
 
@@ -202,7 +203,7 @@ enum weight_form pith_c_weights(struct writer *w, uint32_t step, const char **pa
         return sparse ? WEIGHT_SPARSE : WEIGHT_BYTES;
     const uint32_t table = table_of(w, step, s->w, n);
     if (table == UINT32_MAX) {
-        pith_c_bytes_array(w, 'w', step, s->w, rows, size, padded, even);
+        pith_c_bytes_array(w, 'w', step, (struct int8_rows){s->w, rows, size, padded, even});
         return WEIGHT_BYTES;
     }
     struct palette *q = &w->palette[table];
@@ -215,8 +216,9 @@ enum weight_form pith_c_weights(struct writer *w, uint32_t step, const char **pa
     }
     w->constants.failed = w->constants.failed || !codes;
     if (codes)
-        pith_c_bytes_array(w, 'w', step, codes, 1, (uint32_t)(even * padded / 2),
-                           (uint32_t)(even * padded / 2), 1);
+        pith_c_bytes_array(w, 'w', step,
+                           (struct int8_rows){codes, 1, (uint32_t)(even * padded / 2),
+                                              (uint32_t)(even * padded / 2), 1});
     snprintf(q->name, sizeof q->name, "p%u", q->step);
     *pairs = q->name;
     return WEIGHT_CODES;

@@ -124,16 +124,15 @@ static void close_array(struct writer *w)
     pith_c_say(&w->constants, "\n};\n");
 }
 
-void pith_c_bytes_array(struct writer *w, char letter, uint32_t step, const int8_t *p, uint64_t n,
-                        uint32_t row, uint32_t padded, uint64_t rows)
+void pith_c_bytes_array(struct writer *w, char letter, uint32_t step, struct int8_rows m)
 {
-    const uint64_t count = rows * padded;
+    const uint64_t count = m.rows * m.padded;
     if (!open_array(w, "int8_t", 1, letter, step, count))
         return;
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t r = i / padded, c = i % padded;
+        const uint64_t r = i / m.padded, c = i % m.padded;
         next_item(w, i, 20);
-        pith_c_say(&w->constants, "%d,", r < n && c < row ? p[r * row + c] : 0);
+        pith_c_say(&w->constants, "%d,", r < m.n && c < m.size ? m.p[r * m.size + c] : 0);
     }
     close_array(w);
 }

@@ -36,10 +36,15 @@ void pith_c_instance(struct writer *w, char name[80], const char *macro, const c
                      const uint32_t *number, uint32_t n);
 /* Hexadecimal without a point, which every locale writes alike. */
 void pith_c_f32(struct byte_out *o, float v);
-/* n rows of `row` bytes, each made `padded` long by zeros, and as many rows of zeros as make
+/* n rows of `size` bytes, each made `padded` long by zeros, and as many rows of zeros as make
  * `rows`. */
-void pith_c_bytes_array(struct writer *w, char letter, uint32_t step, const int8_t *p, uint64_t n,
-                        uint32_t row, uint32_t padded, uint64_t rows);
+struct int8_rows {
+    const int8_t *p;
+    uint64_t n;
+    uint32_t size, padded;
+    uint64_t rows;
+};
+void pith_c_bytes_array(struct writer *w, char letter, uint32_t step, struct int8_rows m);
 void pith_c_u8_array(struct writer *w, char letter, uint32_t step, const uint8_t *p, uint64_t n);
 void pith_c_i32_array(struct writer *w, char letter, uint32_t step, const int32_t *p, uint64_t n,
                       uint64_t count);

@@ -184,13 +184,11 @@ static uint64_t count_nonzeros(const uint8_t *mask, uint64_t count)
     return n;
 }
 
-static enum pith_status encode_gaps(const struct pith_support_code *code, const uint8_t *mask,
-                                    uint64_t count, struct support_symbols *s, uint8_t *dst,
-                                    size_t cap, size_t *bytes)
+static enum pith_status encode_gaps(const struct pith_support_code *code,
+                                    const struct support_symbols *s, uint8_t *dst, size_t cap,
+                                    size_t *bytes)
 {
     uint8_t extra_bits[PITH_SYMBOLS];
-    if (!gap_symbols(mask, count, code, s))
-        return PITH_ERR_ARGUMENT;
     memset(extra_bits, 0, sizeof extra_bits);
     for (uint32_t k = 0; k < code->huff.n_symbols; k++)
         extra_bits[k] = (uint8_t)pith_gap_extra_bits(k, code->direct_bits, code->mantissa_bits);
@@ -221,7 +219,8 @@ enum pith_status pith_support_encode(const struct pith_support_code *code, const
         pattern_symbols(mask, count, code->pattern_bits, &s);
         st = pith_huff_encode(&code->huff, s.symbol, s.n, dst, cap, bytes);
     } else {
-        st = encode_gaps(code, mask, count, &s, dst, cap, bytes);
+        st = gap_symbols(mask, count, code, &s) ? encode_gaps(code, &s, dst, cap, bytes)
+                                                : PITH_ERR_ARGUMENT;
     }
 out:
     free(s.symbol);

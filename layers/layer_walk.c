@@ -303,8 +303,9 @@ static enum pith_status keep_output(const struct layer_walk *w, uint32_t v, uint
         status = change(w, v, sample, changed, err);
     }
     if (!status)
-        status = pith_kept_write(w->kept, v, w->n_samples * bytes, sample * bytes,
-                                 changed ? changed : made, bytes, err);
+        status = pith_kept_open(w->kept, v, w->n_samples * bytes, err);
+    if (!status)
+        status = pith_kept_write(w->kept, v, sample * bytes, changed ? changed : made, bytes, err);
     free(changed);
     return status;
 }
@@ -442,7 +443,9 @@ static enum pith_status keep_records(const struct run *r, struct value_record *t
         *steady = *steady && n > 0 && n == to->times && to->n == (r->first + k) * n;
         n = n < room - to->n ? n : room - to->n;
         if (n > 0 && !status)
-            status = pith_kept_write(to->kept, 0, room * to->bytes, to->n * to->bytes, from->data,
+            status = pith_kept_open(to->kept, 0, room * to->bytes, err);
+        if (n > 0 && !status)
+            status = pith_kept_write(to->kept, 0, to->n * to->bytes, from->data,
                                      (size_t)(n * to->bytes), err);
         to->n += n;
     }
@@ -553,12 +556,12 @@ static enum pith_status keep_input(struct layer_walk *w, uint32_t value, struct 
 {
     const size_t bytes = (size_t)w->bytes[value];
     void *one = malloc(bytes + 1);
-    enum pith_status status = one ? PITH_OK : pith_error_no_memory(err);
+    enum pith_status status =
+        one ? pith_kept_open(w->kept, value, w->n_samples * bytes, err) : pith_error_no_memory(err);
     for (uint64_t i = 0; i < w->n_samples && !status; i++) {
         status = read_input(w, value, i, one, err);
         if (!status)
-            status =
-                pith_kept_write(w->kept, value, w->n_samples * bytes, i * bytes, one, bytes, err);
+            status = pith_kept_write(w->kept, value, i * bytes, one, bytes, err);
     }
     free(one);
     w->is_kept[value] = !status;

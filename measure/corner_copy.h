@@ -5,9 +5,16 @@
 
 #include "pith_types.h"
 
-/* Copies a box of dim[rank] elements of `each` bytes between the first corners of two dense arrays:
- * from [from_dim[rank]], to [to_dim[rank]]; both are at least as large as the box. rank 0: one. */
-void pith_copy_corner(uint32_t rank, const uint32_t *dim, const uint32_t *from_dim,
-                      const void *from, const uint32_t *to_dim, void *to, uint32_t each);
+/* Elements of `each` bytes; rank 0: one. */
+struct corner {
+    uint32_t rank;
+    const uint32_t *dim; /* [rank] */
+    uint32_t each;
+};
+
+/* Copies c between the first corners of two dense arrays: from [from_dim[rank]], to [to_dim[rank]];
+ * both are at least as large. */
+void pith_copy_corner(const struct corner *c, const uint32_t *from_dim, const void *from,
+                      const uint32_t *to_dim, void *to);
 
 #endif

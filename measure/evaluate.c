@@ -157,7 +157,8 @@ static enum pith_status add_target(struct feeder *f, uint64_t sample, struct tar
     if (st)
         return pith_error_fill(err, st, "cannot read the target of %.300s",
                                pith_data_sample_name(labels, sample));
-    pith_copy_corner(t.rank, t.dim, w->dim, y->whole, t.dim, y->own, sizeof *y->own);
+    pith_copy_corner(&(struct corner){t.rank, t.dim, sizeof *y->own}, w->dim, y->whole, t.dim,
+                     y->own);
     const uint64_t n = t.bytes / sizeof *x;
     for (uint64_t i = 0; i < n; i++)
         a->mse += ((double)x[i] - (double)y->own[i]) * ((double)x[i] - (double)y->own[i]);

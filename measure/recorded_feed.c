@@ -93,8 +93,10 @@ static enum pith_status keep_states(struct recorded_feed *r, struct pith_plan *p
     for (uint32_t i = 0; i < r->feed.n_inputs && !status; i++) {
         const uint64_t bytes = r->input[i].bytes;
         if (r->input[i].is_state)
-            status = pith_kept_write(r->state, i, r->calls * bytes, call * bytes,
-                                     pith_plan_input_data(plan, i), (size_t)bytes, err);
+            status = pith_kept_open(r->state, i, r->calls * bytes, err);
+        if (r->input[i].is_state && !status)
+            status = pith_kept_write(r->state, i, call * bytes, pith_plan_input_data(plan, i),
+                                     (size_t)bytes, err);
     }
     return status;
 }

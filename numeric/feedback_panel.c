@@ -27,9 +27,9 @@ static bool any_left(const struct feedback_panel *p, const double *error, const 
     return false;
 }
 
-/* As pith_error_feedback() on one path, step for step. */
-static void round_weight(const struct feedback_panel *p, uint32_t row, size_t j, double u,
-                         double back, double scale, double *error)
+/* As pith_error_feedback() on one path, step for step; returns what the row loses by it. */
+static double round_weight(const struct feedback_panel *p, uint32_t row, size_t j, double u,
+                           double back, double scale)
 {
     const size_t at = j * PITH_ROW_PANEL + row;
     double wanted = !p->kept || p->kept[at] ? (p->goal[at] + back / u) / scale : 0;
@@ -37,7 +37,7 @@ static void round_weight(const struct feedback_panel *p, uint32_t row, size_t j,
     p->q[row * p->n + j] = (int16_t)level;
     p->e[at] = p->goal[at] - level * scale;
     double left = u * p->e[at] + back;
-    *error += left * left;
+    return left * left;
 }
 
 /* The feedback of the errors so far, up to that of weight j + 1, to weight j; its diagonal of
@@ -76,7 +76,7 @@ void pith_feedback_panel(const struct feedback_panel *p, const double *scale, co
         double back[PITH_ROW_PANEL] = {0}, u = feedback(p, j, back);
         for (uint32_t row = 0; row < p->rows; row++)
             if (error[row] < enough[row])
-                round_weight(p, row, j, u, back[row], scale[row], &error[row]);
+                error[row] += round_weight(p, row, j, u, back[row], scale[row]);
         if (p->low)
             add_to_sums(p, j);
     }

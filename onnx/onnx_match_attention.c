@@ -533,8 +533,13 @@ static uint32_t with_axis(struct matcher *m, uint32_t n, uint32_t value, struct 
     const struct step_attr attr[] = {{ATTR_AXES, 1}, {ATTR_AXES + 1, change.axis}};
     if (!change.by)
         return value;
-    return pith_match_insert(m, n, change.by > 0 ? PITH_OP_UNSQUEEZE : PITH_OP_SQUEEZE, 1, &value,
-                             2, attr);
+    return pith_match_insert(
+        m, n,
+        &(struct new_node){.op = change.by > 0 ? PITH_OP_UNSQUEEZE : PITH_OP_SQUEEZE,
+                           .n_in = 1,
+                           .in = &value,
+                           .n_attr = 2,
+                           .attr = attr});
 }
 
 /* What the operator reads for an operand: a value, or bytes that are dequantized first. */
@@ -566,14 +571,16 @@ static uint32_t joined_mask(struct matcher *m, uint32_t n, const struct found *f
         const struct mask *mask = &f->mask[i];
         if (!mask->chooses) {
             const uint32_t in[2] = {sum, value[i]};
-            sum = sum == ONNX_VALUE_NONE ? value[i]
-                                         : pith_match_insert(m, n, PITH_OP_ADD, 2, in, 0, NULL);
+            sum = sum == ONNX_VALUE_NONE
+                      ? value[i]
+                      : pith_match_insert(
+                            m, n, &(struct new_node){.op = PITH_OP_ADD, .n_in = 2, .in = in});
             continue;
         }
         sum = sum == ONNX_VALUE_NONE ? pith_match_constant(m, n, 0.0f) : sum;
         const uint32_t fill = pith_match_constant(m, n, mask->fill);
         const uint32_t in[3] = {value[i], mask->keep ? sum : fill, mask->keep ? fill : sum};
-        sum = pith_match_insert(m, n, PITH_OP_WHERE, 3, in, 0, NULL);
+        sum = pith_match_insert(m, n, &(struct new_node){.op = PITH_OP_WHERE, .n_in = 3, .in = in});
     }
     return sum;
 }
@@ -595,7 +602,10 @@ static void put_attention(struct matcher *m, uint32_t n, const struct found *f,
     for (uint32_t i = 0; i < 3; i++) {
         in[i] = from[i].in[0];
         if (from[i].n_in > 1)
-            in[i] = pith_match_insert(m, n, PITH_OP_DEQUANTIZE, from[i].n_in, from[i].in, 0, NULL);
+            in[i] = pith_match_insert(m, n,
+                                      &(struct new_node){.op = PITH_OP_DEQUANTIZE,
+                                                         .n_in = from[i].n_in,
+                                                         .in = from[i].in});
         in[i] = with_axis(m, n, in[i], (struct axis_change){from[i].lacks_heads, 1});
     }
     for (uint32_t i = 0; i < f->n_masks; i++)
@@ -607,7 +617,10 @@ static void put_attention(struct matcher *m, uint32_t n, const struct found *f,
         return;
     if (flat) {
         const struct step_attr given[] = {{0, attr[0]}, {1, attr[1]}, {2, attr[2]}, {3, attr[3]}};
-        const uint32_t y = pith_match_insert(m, n, PITH_OP_ATTENTION, n_in, in, 4, given);
+        const uint32_t y = pith_match_insert(
+            m, n,
+            &(struct new_node){
+                .op = PITH_OP_ATTENTION, .n_in = n_in, .in = in, .n_attr = 4, .attr = given});
         int32_t *axes = m->status ? NULL : pith_match_replace(m, n, PITH_OP_SQUEEZE, &y, 1);
         if (axes)
             axes[ATTR_AXES] = axes[ATTR_AXES + 1] = 1;

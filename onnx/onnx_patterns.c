@@ -209,25 +209,25 @@ static bool keep_inserted(struct matcher *m, const struct match_insert *made)
 
 /* As a lowering of what node n was lowered from. What a mask is computed from is less than what it
  * would be in the file: nothing is folded but what has another shape. */
-static uint32_t insert(struct matcher *m, struct match_insert *as, uint32_t n_attr,
-                       const struct step_attr *attr, const uint32_t *in)
+static uint32_t insert(struct matcher *m, struct match_insert *as, const struct new_node *node)
 {
     static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
     struct onnx_import *im = m->im;
-    const struct onnx_node *node = &im->nodes[as->before];
-    const int64_t from = im->values[node->out[0]].producer;
+    const struct onnx_node *next = &im->nodes[as->before];
+    const int64_t from = im->values[next->out[0]].producer;
     struct onnx_lower l = {.im = im,
                            .node = from == ONNX_NONE ? &none : im->flat[from].node,
-                           .label = *node->name ? node->name : im->values[node->out[0]].name,
-                           .first_out = node->out[0]};
+                           .label = *next->name ? next->name : im->values[next->out[0]].name,
+                           .first_out = next->out[0]};
     struct onnx_steps s = {&l, m->status};
     const bool no_fold = im->no_fold;
     const uint32_t before = im->n_nodes;
     float x;
     memcpy(&x, &as->in[0], sizeof x);
     im->no_fold = no_fold || as->op == PITH_OP_ADD || as->op == PITH_OP_WHERE;
-    as->out = as->op == PITH_OP_END ? pith_step_scalar(&s, x)
-                                    : pith_step(&s, as->op, as->n_in, in, n_attr, attr);
+    as->out = as->op == PITH_OP_END
+                  ? pith_step_scalar(&s, x)
+                  : pith_step(&s, as->op, node->n_in, node->in, node->n_attr, node->attr);
     im->no_fold = no_fold;
     m->status = s.status;
     as->n_nodes = im->n_nodes - before;
@@ -236,18 +236,16 @@ static uint32_t insert(struct matcher *m, struct match_insert *as, uint32_t n_at
     return as->out;
 }
 
-uint32_t pith_match_insert(struct matcher *m, uint32_t n, enum pith_op op, uint32_t n_in,
-                           const uint32_t *in, uint32_t n_attr, const struct step_attr *attr)
+uint32_t pith_match_insert(struct matcher *m, uint32_t n, const struct new_node *node)
 {
-    struct match_insert as = {.before = n, .op = op, .n_in = n_in};
+    struct match_insert as = {.before = n, .op = node->op, .n_in = node->n_in};
     uint32_t out;
     if (m->status)
         return ONNX_VALUE_NONE;
-    as.attr = n_attr > 1 ? attr[1].value : 0;
-    memcpy(as.in, in, (n_in < 3 ? n_in : 3) * sizeof *in);
-    return op != PITH_OP_ATTENTION && find_inserted(m, &as, &out)
-               ? out
-               : insert(m, &as, n_attr, attr, in);
+    as.attr = node->n_attr > 1 ? node->attr[1].value : 0;
+    memcpy(as.in, node->in, (node->n_in < 3 ? node->n_in : 3) * sizeof *node->in);
+    return node->op != PITH_OP_ATTENTION && find_inserted(m, &as, &out) ? out
+                                                                        : insert(m, &as, node);
 }
 
 uint32_t pith_match_constant(struct matcher *m, uint32_t n, float x)
@@ -256,7 +254,7 @@ uint32_t pith_match_constant(struct matcher *m, uint32_t n, float x)
     uint32_t out;
     if (m->status)
         return ONNX_VALUE_NONE;
-    return find_inserted(m, &as, &out) ? out : insert(m, &as, 0, NULL, NULL);
+    return find_inserted(m, &as, &out) ? out : insert(m, &as, &(struct new_node){0});
 }
 
 /* Nodes that were appended go to where they belong. */
@@ -603,7 +601,8 @@ static void match_global_pool(struct matcher *m, uint32_t n)
     uint32_t x = node->in[0];
     const bool keeps = node->attr[ATTR_REDUCE_KEEP] != 0;
     if (!keeps)
-        x = pith_match_insert(m, n, PITH_OP_GLOBAL_AVERAGE_POOL, 1, &x, 0, NULL);
+        x = pith_match_insert(
+            m, n, &(struct new_node){.op = PITH_OP_GLOBAL_AVERAGE_POOL, .n_in = 1, .in = &x});
     if (!m->status)
         pith_match_replace(m, n, keeps ? PITH_OP_GLOBAL_AVERAGE_POOL : PITH_OP_FLATTEN, &x, 1);
 }

@@ -41,10 +41,17 @@ bool pith_match_alone(const struct matcher *m, uint32_t value);
 int32_t *pith_match_replace(struct matcher *m, uint32_t n, enum pith_op op, const uint32_t *in,
                             uint32_t n_in);
 
+struct new_node {
+    enum pith_op op;
+    uint32_t n_in;
+    const uint32_t *in;
+    uint32_t n_attr;
+    const struct step_attr *attr;
+};
+
 /* A new node before node n: the value that it makes. Nodes and values may move. After a failure
  * (m->status) nothing more is done. */
-uint32_t pith_match_insert(struct matcher *m, uint32_t n, enum pith_op op, uint32_t n_in,
-                           const uint32_t *in, uint32_t n_attr, const struct step_attr *attr);
+uint32_t pith_match_insert(struct matcher *m, uint32_t n, const struct new_node *node);
 uint32_t pith_match_constant(struct matcher *m, uint32_t n, float x);
 
 /* onnx_match_attention.c: node n (a MatMul, or a Reshape) is the last of an attention, or (a

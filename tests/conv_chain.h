@@ -88,7 +88,10 @@ static inline struct pith_data *chain_data(uint64_t seed)
     float *x = malloc(SAMPLES * ELEMS * sizeof *x);
     for (int i = 0; i < SAMPLES * ELEMS && x; i++)
         x[i] = test_gauss(&r) + (i % 6 ? 0.8f * x[i - 1] : 0);
-    if (!x || pith_data_of_numbers(4, (uint32_t[]){1, 4, 6, 6}, SAMPLES, x, NULL, 0, &data, NULL))
+    if (!x || pith_data_of_numbers(
+                  &(struct pith_numbers){
+                      .rank = 4, .dim = (uint32_t[]){1, 4, 6, 6}, .n = SAMPLES, .x = x},
+                  &data, NULL))
         abort();
     return data;
 }

@@ -282,10 +282,12 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         status = pith_error_set(r->err, PITH_ERR_ARGUMENT,
                                 "mixup is for samples of one label, these have one for each "
                                 "position");
+    const struct batch_kind kind = {.type = r->m->values[r->m->inputs[0]].type,
+                                    .per_slice = r->opts->batch / PITH_TRAIN_SLICES,
+                                    .n_classes = classes,
+                                    .with_targets = r->opts->loss == PITH_SQUARED_ERROR};
     if (!status)
-        status = pith_batch_new(train, r->m->values[r->m->inputs[0]].type,
-                                r->opts->batch / PITH_TRAIN_SLICES, classes,
-                                r->opts->loss == PITH_SQUARED_ERROR, &r->batch, r->err);
+        status = pith_batch_new(train, kind, &r->batch, r->err);
     if (!status && pith_snapshot_new(r->m, &r->before))
         status = pith_tape_no_memory(r->err);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);

@@ -92,7 +92,7 @@ enum cli_exit cli_what_if_load(const struct cli_what_if *w, const char *path,
     if (!rc)
         rc = shrink(w, m);
     if (!rc && (pith_model_pack(m, NULL, &file, &err) ||
-                pith_packed_read(&file, path, NULL, NULL, packed, &err)))
+                pith_packed_read(&file, path, NULL, packed, &err)))
         rc = cli_fail(&err);
     pith_model_free(m);
     return rc;

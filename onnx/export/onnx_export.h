@@ -73,10 +73,16 @@ void pith_export_strings(struct onnx_export *x, Onnx__NodeProto *node, const cha
 
 int32_t pith_export_type(enum pith_type type); /* in the words of the format */
 
-/* Initializers; return their names. dims: rank entries; data is borrowed until the file is made. */
-const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
-                               uint32_t rank, const uint32_t *dims, const void *data,
-                               uint64_t bytes);
+struct export_array {
+    int32_t data_type; /* in the words of the format */
+    uint32_t rank;
+    const uint32_t *dims; /* [rank] */
+    const void *data;     /* borrowed until the file is made */
+    uint64_t bytes;
+};
+
+/* Initializers; return their names. */
+const char *pith_export_tensor(struct onnx_export *x, const char *name, struct export_array a);
 const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uint32_t n);
 const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint32_t n,
                                      bool scalar);

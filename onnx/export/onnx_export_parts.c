@@ -155,27 +155,25 @@ void pith_export_graph(struct onnx_export *x, Onnx__NodeProto *node, const char 
         a->g = graph;
 }
 
-const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
-                               uint32_t rank, const uint32_t *dims, const void *data,
-                               uint64_t bytes)
+const char *pith_export_tensor(struct onnx_export *x, const char *name, struct export_array a)
 {
     Onnx__TensorProto *t = pith_export_alloc(x, 1, sizeof *t);
-    int64_t *dim = pith_export_alloc(x, rank + 1u, sizeof *dim);
+    int64_t *dim = pith_export_alloc(x, a.rank + 1u, sizeof *dim);
     if (!t || !dim || !name)
         return NULL;
     if (pith_export_is_recorded(x))
-        bytes = pith_export_shorten(x, &data, bytes);
+        a.bytes = pith_export_shorten(x, &a.data, a.bytes);
     pith_onnx__tensor_proto__init(t);
-    for (uint32_t i = 0; i < rank; i++)
-        dim[i] = dims[i];
-    t->n_dims = rank;
+    for (uint32_t i = 0; i < a.rank; i++)
+        dim[i] = a.dims[i];
+    t->n_dims = a.rank;
     t->dims = dim;
     t->has_data_type = 1;
-    t->data_type = data_type;
+    t->data_type = a.data_type;
     t->name = (char *)(uintptr_t)name;
     t->has_raw_data = 1;
-    t->raw_data.data = (uint8_t *)(uintptr_t)data;
-    t->raw_data.len = (size_t)bytes;
+    t->raw_data.data = (uint8_t *)(uintptr_t)a.data;
+    t->raw_data.len = (size_t)a.bytes;
     x->graph.initializer[x->graph.n_initializer++] = t;
     return name;
 }
@@ -188,8 +186,9 @@ const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uin
         return sized;
     if (!pith_export_is_recorded(x))
         memcpy(kept, v, n * sizeof *kept);
-    return pith_export_tensor(x, pith_export_name(x, "ints"), ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
-                              1, &n, kept, n * sizeof *kept);
+    return pith_export_tensor(
+        x, pith_export_name(x, "ints"),
+        (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 1, &n, kept, n * sizeof *kept});
 }
 
 const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint32_t n, bool scalar)
@@ -199,8 +198,8 @@ const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint
         return NULL;
     memcpy(kept, v, n * sizeof *kept);
     return pith_export_tensor(x, pith_export_name(x, "floats"),
-                              ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, scalar ? 0 : 1, &n, kept,
-                              n * sizeof *kept);
+                              (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                                                    scalar ? 0 : 1, &n, kept, n * sizeof *kept});
 }
 
 int32_t pith_export_type(enum pith_type type)

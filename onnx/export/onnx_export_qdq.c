@@ -271,8 +271,8 @@ static const char *zero_tensor(struct onnx_export *x, enum pith_type type,
     if (!data)
         return NULL;
     *data = zero ? *(const uint8_t *)zero->constant->data : 0;
-    return pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(type), 0, NULL, data,
-                              1);
+    return pith_export_tensor(x, pith_export_name(x, "zero"),
+                              (struct export_array){pith_export_type(type), 0, NULL, data, 1});
 }
 
 void pith_export_dequantized(struct onnx_export *x, const char *q, const char *scale,
@@ -311,9 +311,10 @@ static const char *bias_name(struct onnx_export *x, const struct qdq_layer *l)
     if (l->bias->rank == 1)
         return x->names[l->bias_number];
     x->replaced[l->bias_number] |= x->uses[l->bias_number] == 1;
-    return pith_export_tensor(x, pith_export_name(x, "bias"), ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
-                              1, &l->outputs, l->bias->constant->data,
-                              l->bias->constant->count * sizeof(int32_t));
+    return pith_export_tensor(x, pith_export_name(x, "bias"),
+                              (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__INT32, 1,
+                                                    &l->outputs, l->bias->constant->data,
+                                                    l->bias->constant->count * sizeof(int32_t)});
 }
 
 /* The weight as floats; one that is turned is turned back for a MatMul. */

@@ -29,9 +29,10 @@ static const char *zeros(struct onnx_export *x, enum pith_type type, const struc
         count *= like->dim[i];
     const uint64_t each = pith_type_bytes(type);
     void *data = pith_export_alloc(x, count, each);
-    return data ? pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(type),
-                                     like ? like->rank : 0, like ? like->dim : NULL, data,
-                                     count * each)
+    return data ? pith_export_tensor(
+                      x, pith_export_name(x, "zero"),
+                      (struct export_array){pith_export_type(type), like ? like->rank : 0,
+                                            like ? like->dim : NULL, data, count * each})
                 : NULL;
 }
 
@@ -64,8 +65,9 @@ static const char *channel_scales(struct op_export *e)
     for (uint32_t i = 1; i < rank; i++)
         dims[i] = 1;
     return pith_export_tensor(e->x, pith_export_name(e->x, "scales"),
-                              ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rank, dims,
-                              scale->constant->data, scale->constant->count * sizeof(float));
+                              (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rank,
+                                                    dims, scale->constant->data,
+                                                    scale->constant->count * sizeof(float)});
 }
 
 static void put_unit_grid(struct op_export *e)
@@ -75,9 +77,11 @@ static void put_unit_grid(struct op_export *e)
     const struct pith_value *zero = has_in(e->node, 2) ? value_in(e, 2) : NULL;
     pith_export_input(e->to, pith_export_float_tensor(x, &one, 1, true));
     if (zero)
-        pith_export_input(
-            e->to, pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(zero->type),
-                                      0, NULL, zero->constant->data, pith_type_bytes(zero->type)));
+        pith_export_input(e->to,
+                          pith_export_tensor(x, pith_export_name(x, "zero"),
+                                             (struct export_array){pith_export_type(zero->type), 0,
+                                                                   NULL, zero->constant->data,
+                                                                   pith_type_bytes(zero->type)}));
 }
 
 static enum pith_status quantize_by_channel(struct op_export *e)
@@ -318,8 +322,10 @@ static const char *bias_tensor(struct op_export *e, uint32_t bias)
     for (uint32_t i = 1; i < rank; i++)
         dims[i] = 1;
     x->replaced[bias] |= x->uses[bias] == 1;
-    return pith_export_tensor(x, pith_export_name(x, "bias"), ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
-                              rank, dims, v->constant->data, v->constant->count * sizeof(int32_t));
+    return pith_export_tensor(x, pith_export_name(x, "bias"),
+                              (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__INT32, rank,
+                                                    dims, v->constant->data,
+                                                    v->constant->count * sizeof(int32_t)});
 }
 
 static void add_bias(struct op_export *e)

@@ -156,8 +156,8 @@ static const char *constant_biases(struct onnx_export *x, const uint32_t part[2]
         x->replaced[part[i]] = used_once(x, part[i]);
     }
     return b ? pith_export_tensor(x, pith_export_name(x, "bias"),
-                                  ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 2, dims, b,
-                                  2 * (uint64_t)rows * sizeof *b)
+                                  (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 2,
+                                                        dims, b, 2 * (uint64_t)rows * sizeof *b})
              : NULL;
 }
 

@@ -103,8 +103,8 @@ static const char *zero_tensor(struct onnx_export *x, const struct pith_row_grid
     for (uint32_t r = 0; zero && r < rows; r++)
         zero[r] = (uint8_t)-grid[r].low;
     return zero ? pith_export_tensor(x, pith_export_name(x, "zero"),
-                                     ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, rows > 1, &rows, zero,
-                                     rows)
+                                     (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
+                                                           rows > 1, &rows, zero, rows})
                 : NULL;
 }
 
@@ -118,10 +118,11 @@ static const char *add_integers(struct onnx_export *x, const struct weight *w,
         uint64_t from = source_of(w, i);
         q[i] = (uint8_t)(k[from] - (is_signed ? 0 : grid[from / cols].low));
     }
-    const char *stored = pith_export_tensor(x, pith_export_name(x, w->name),
-                                            is_signed ? ONNX__TENSOR_PROTO__DATA_TYPE__INT8
-                                                      : ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
-                                            w->rank, w->dims, q, n);
+    const char *stored =
+        pith_export_tensor(x, pith_export_name(x, w->name),
+                           (struct export_array){is_signed ? ONNX__TENSOR_PROTO__DATA_TYPE__INT8
+                                                           : ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
+                                                 w->rank, w->dims, q, n});
     const char *scale = scale_tensor(x, grid, rows);
     const char *zero = is_signed ? NULL : zero_tensor(x, grid, rows);
     int64_t axis = rows > 1 && w->form == EXPORT_AS_IT_IS ? 0 : 1;
@@ -230,15 +231,17 @@ static const char *write_as_they_came(struct onnx_export *x, const struct weight
         scale[i] = g->scale[from];
         any_zero = any_zero || g->zero[from] != 0;
     }
-    const char *stored =
-        pith_export_tensor(x, pith_export_name(x, w->name), pith_export_type(g->type), w->rank,
-                           w->dims, data, n * each);
+    const char *stored = pith_export_tensor(
+        x, pith_export_name(x, w->name),
+        (struct export_array){pith_export_type(g->type), w->rank, w->dims, data, n * each});
     const char *scales =
-        pith_export_tensor(x, pith_export_name(x, "scale"), ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-                           rank, dims, scale, g->n * sizeof *scale);
+        pith_export_tensor(x, pith_export_name(x, "scale"),
+                           (struct export_array){ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rank, dims,
+                                                 scale, g->n * sizeof *scale});
     const char *zeros =
-        any_zero ? pith_export_tensor(x, pith_export_name(x, "zero"), pith_export_type(g->type),
-                                      rank, dims, zero, g->n * each)
+        any_zero ? pith_export_tensor(x, pith_export_name(x, "zero"),
+                                      (struct export_array){pith_export_type(g->type), rank, dims,
+                                                            zero, g->n * each})
                  : NULL;
     pith_export_dequantized(x, stored, scales, zeros, axis, w->name);
     if (rank > 1)
@@ -270,8 +273,9 @@ static const char *add_narrow(struct onnx_export *x, const struct weight *w, enu
     uint16_t *half = pith_export_alloc(x, n, sizeof *half);
     for (uint64_t i = 0; half && i < n; i++)
         half[i] = pith_narrow_bits(type, ((const float *)w->v->constant->data)[source_of(w, i)]);
-    const char *stored = pith_export_tensor(x, pith_export_name(x, w->name), pith_export_type(type),
-                                            w->rank, w->dims, half, n * sizeof *half);
+    const char *stored = pith_export_tensor(
+        x, pith_export_name(x, w->name),
+        (struct export_array){pith_export_type(type), w->rank, w->dims, half, n * sizeof *half});
     Onnx__NodeProto *cast = pith_export_node(x, "Cast", "");
     pith_export_input(cast, stored);
     pith_export_output(cast, w->name);
@@ -309,7 +313,9 @@ const char *pith_export_weight(struct onnx_export *x, const char *name, uint32_t
         if (type != PITH_F32)
             return add_narrow(x, &w, type);
     }
-    return pith_export_tensor(x, name, pith_export_type(v->type), w.rank, w.dims,
+    return pith_export_tensor(
+        x, name,
+        (struct export_array){pith_export_type(v->type), w.rank, w.dims,
                               form == EXPORT_TRANSPOSED ? transposed(x, &w) : v->constant->data,
-                              v->constant->count * each);
+                              v->constant->count * each});
 }

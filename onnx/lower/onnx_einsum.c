@@ -308,18 +308,24 @@ static uint32_t as_matrix(struct onnx_steps *s, const struct operand *o, const s
     return pith_step_reshape(s, value, batch->n + 2, dims);
 }
 
+/* Labels of an operand. */
+struct part {
+    const struct operand *o;
+    const struct term *t;
+};
+
 /* [batch.., m, n] to [batch.., M.., N..]: the first M is what is left, it may be the open batch. */
-static uint32_t spread(struct onnx_steps *s, const struct operand *a, const struct operand *b,
-                       uint32_t n_batch, const struct term *m, const struct term *n, uint32_t value)
+static uint32_t spread(struct onnx_steps *s, struct part a, struct part b, uint32_t n_batch,
+                       uint32_t value)
 {
+    const uint32_t m = a.t->n;
     int32_t dims[PITH_MAX_RANK] = {0};
     uint32_t rank = n_batch;
-    if (m->n == 1 && n->n == 1)
+    if (m == 1 && b.t->n == 1)
         return value;
-    for (uint32_t i = 0; i < m->n + n->n; i++) {
-        bool of_a = i < m->n;
-        struct term one = {1, {of_a ? m->label[i] : n->label[i - m->n]}};
-        dims[rank++] = i == 0 && of_a ? -1 : as_dim(s, size_of(s, of_a ? a : b, &one));
+    for (uint32_t i = 0; i < m + b.t->n; i++) {
+        struct term one = {1, {i < m ? a.t->label[i] : b.t->label[i - m]}};
+        dims[rank++] = i == 0 && m > 0 ? -1 : as_dim(s, size_of(s, i < m ? a.o : b.o, &one));
     }
     return pith_step_reshape(s, value, rank, dims);
 }
@@ -369,7 +375,8 @@ static void contract(struct onnx_steps *s, struct operand *a, struct operand *b,
         s->status = pith_onnx_finish(&sub);
     if (s->status)
         return;
-    a->value = spread(s, a, b, batch.n, &m, &n, pith_onnx_alias(s->l->im, y));
+    a->value = spread(s, (struct part){a, &m}, (struct part){b, &n}, batch.n,
+                      pith_onnx_alias(s->l->im, y));
     struct term lead = joined(&batch, &m);
     a->t = joined(&lead, &n);
 }

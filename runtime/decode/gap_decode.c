@@ -56,19 +56,18 @@ static void fill_far_gaps(struct gap_reader *r)
 }
 
 /* Both kinds share the stream of symbols. */
-enum pith_status pith_gap_open(struct gap_reader *r, const struct support_lengths *table,
-                               const uint32_t *entries, uint32_t table_bits, const uint8_t *bytes,
-                               size_t n_bytes, uint64_t count, uint64_t nnz, uint8_t *symbols)
+enum pith_status pith_gap_open(struct gap_reader *r, const struct coded_support *c,
+                               uint8_t *symbols)
 {
     memset(r, 0, sizeof *r);
-    r->table = table;
+    r->table = c->table;
     r->symbols = symbols;
-    r->count = count;
-    r->left = nnz;
-    if (!table->patterns)
+    r->count = c->count;
+    r->left = c->nnz;
+    if (!c->table->patterns)
         fill_far_gaps(r);
-    return pith_huff_stream_open(&r->stream, bytes, n_bytes, support_symbols(table, count, nnz),
-                                 &table->huff, entries, table_bits);
+    return pith_huff_stream_open(&r->stream, c->stream, support_symbols(c->table, c->count, c->nnz),
+                                 &c->table->huff, c->entries, c->table_bits);
 }
 
 /* Steps to the next sub-stream that has symbols; false at the end of the stream or on error.

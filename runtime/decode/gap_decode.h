@@ -40,11 +40,18 @@ struct gap_reader {
     uint64_t count, left; /* left: nonzeros to come */
 };
 
-/* entries, table_bits: as for the table's huff lengths. symbols: min(HUFF_GROUP_SYMBOLS, number of
- * symbols) bytes. count < 2^32, nnz <= count, nnz > 0. */
-enum pith_status pith_gap_open(struct gap_reader *r, const struct support_lengths *table,
-                               const uint32_t *entries, uint32_t table_bits, const uint8_t *bytes,
-                               size_t n_bytes, uint64_t count, uint64_t nnz, uint8_t *symbols);
+struct coded_support {
+    const struct support_lengths *table;
+    const uint32_t *entries; /* of the table's huff lengths, as table_bits */
+    uint32_t table_bits;
+    struct stream stream;
+    uint64_t count, nnz; /* count < 2^32, 0 < nnz <= count */
+};
+
+/* symbols: min(HUFF_GROUP_SYMBOLS, number of symbols) bytes. What c points to is borrowed, c is
+ * not. */
+enum pith_status pith_gap_open(struct gap_reader *r, const struct coded_support *c,
+                               uint8_t *symbols);
 
 /* The next n nonzero element numbers, n <= r->left. PITH_ERR_CORRUPT. With the last one the end of
  * the stream is checked. */

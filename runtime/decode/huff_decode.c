@@ -201,19 +201,19 @@ static bool read_directory(struct huff_stream *s)
 }
 
 /* The directory is read and tested whole before the first symbol. */
-enum pith_status pith_huff_stream_open(struct huff_stream *s, const uint8_t *bytes, size_t n_bytes,
-                                       uint64_t n, const struct huff_lengths *lengths,
-                                       const uint32_t *entries, uint32_t table_bits)
+enum pith_status pith_huff_stream_open(struct huff_stream *s, struct stream stream, uint64_t n,
+                                       const struct huff_lengths *lengths, const uint32_t *entries,
+                                       uint32_t table_bits)
 {
     *s = (struct huff_stream){.lengths = lengths,
                               .entries = entries,
                               .table_bits = table_bits,
                               .n = n,
                               .n_subs = n ? pith_huff_sub_streams(n) : 0,
-                              .bytes = bytes,
-                              .n_bytes = n_bytes};
+                              .bytes = stream.bytes,
+                              .n_bytes = stream.n_bytes};
     if (n == 0)
-        return n_bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
+        return stream.n_bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     if (s->n_subs > 1 && !read_directory(s))
         return PITH_ERR_CORRUPT;
     return PITH_OK;

@@ -4,6 +4,7 @@
 #define PITH_HUFF_DECODE_H
 
 #include "decode/huff_table.h"
+#include "decode/weight.h"
 
 #define HUFF_LANES 4u
 #define HUFF_SPLIT_MIN 4096u      /* shorter streams are one sub-stream */
@@ -30,9 +31,9 @@ struct huff_stream {
 };
 
 /* Reads and checks the directory. PITH_ERR_CORRUPT. */
-enum pith_status pith_huff_stream_open(struct huff_stream *s, const uint8_t *bytes, size_t n_bytes,
-                                       uint64_t n, const struct huff_lengths *lengths,
-                                       const uint32_t *entries, uint32_t table_bits);
+enum pith_status pith_huff_stream_open(struct huff_stream *s, struct stream stream, uint64_t n,
+                                       const struct huff_lengths *lengths, const uint32_t *entries,
+                                       uint32_t table_bits);
 
 /* What pith_huff_stream_group decoded: symbols of sub-stream i are counts[i] bytes; rest[i] stands
  * behind its last code, at its extra bits or padding. */

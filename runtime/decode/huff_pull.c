@@ -29,12 +29,12 @@ static void set_codes(struct huff_pull *p, const struct huff_lengths *lengths)
 
 /* No entries and table_bits: pith_huff_stream_group() is never called on this stream. */
 enum pith_status pith_huff_pull_open(struct huff_pull *p, const struct huff_lengths *lengths,
-                                     const uint8_t *bytes, size_t n_bytes, uint64_t n, bool extra)
+                                     struct stream stream, uint64_t n, bool extra)
 {
     memset(p, 0, sizeof *p);
     p->extra = extra;
     set_codes(p, lengths);
-    return pith_huff_stream_open(&p->stream, bytes, n_bytes, n, NULL, NULL, 0);
+    return pith_huff_stream_open(&p->stream, stream, n, NULL, NULL, 0);
 }
 
 static bool ended(const struct huff_pull *p)

@@ -26,7 +26,7 @@ static inline size_t huff_pull_bytes(const struct huff_lengths *lengths)
 /* A stream of n symbols. p: huff_pull_bytes. lengths is not kept; bytes are borrowed. extra: what
  * follows the codes of a sub-stream is not looked at. PITH_ERR_CORRUPT. */
 enum pith_status pith_huff_pull_open(struct huff_pull *p, const struct huff_lengths *lengths,
-                                     const uint8_t *bytes, size_t n_bytes, uint64_t n, bool extra);
+                                     struct stream stream, uint64_t n, bool extra);
 
 /* The next symbol. false: the stream is at its end, or broken. */
 bool pith_huff_pull(struct huff_pull *p, uint8_t *symbol);

@@ -87,7 +87,8 @@ static enum pith_status open_coded(struct plane_decoder *d, struct reader *r, si
     uint32_t bits = pith_huff_table_bits(&d->lengths, n);
     if (d->lengths.n_present > 1)
         pith_huff_build_table(&d->lengths, bits, d->entries);
-    return pith_huff_stream_open(&d->stream, stream, bytes, n, &d->lengths, d->entries, bits);
+    return pith_huff_stream_open(&d->stream, (struct stream){stream, bytes}, n, &d->lengths,
+                                 d->entries, bits);
 }
 
 /* A code of one symbol has no bits: its sub-streams are tested to be empty all the same. */

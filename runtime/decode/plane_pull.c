@@ -50,8 +50,8 @@ bool pith_plane_pull_open(struct plane_pull *p, const struct weight *w, void *me
         if (!plane.coded)
             continue;
         at += huff_pull_bytes(&plane.lengths);
-        if (pith_huff_pull_open(p->codes[i], &plane.lengths, plane.bytes, plane.n_bytes, w->count,
-                                false))
+        if (pith_huff_pull_open(p->codes[i], &plane.lengths,
+                                (struct stream){plane.bytes, plane.n_bytes}, w->count, false))
             return false;
     }
     return r.left == 0 && pith_planes_allow(w);

@@ -41,11 +41,11 @@ static bool read_directory(struct rans_stream *s, struct reader r)
 }
 
 /* A single symbol takes no bits, hence no stream. */
-enum pith_status pith_rans_open(struct rans_stream *s, const uint8_t *bytes, size_t n_bytes,
-                                uint64_t n, const struct rans_table *table, const uint32_t *entries,
+enum pith_status pith_rans_open(struct rans_stream *s, struct stream stream, uint64_t n,
+                                const struct rans_table *table, const uint32_t *entries,
                                 uint32_t features)
 {
-    struct reader r = reader_of(bytes, n_bytes);
+    struct reader r = reader_of(stream.bytes, stream.n_bytes);
     struct decode_kernels kernels;
     pith_decode_kernels_fill(&kernels, features);
     memset(s, 0, sizeof *s);
@@ -54,7 +54,7 @@ enum pith_status pith_rans_open(struct rans_stream *s, const uint8_t *bytes, siz
     s->rows = kernels.rans_rows;
     s->left = n;
     if (table->single || n == 0)
-        return n_bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
+        return stream.n_bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     uint32_t bits = rd_u8(&r);
     if (bits < RANS_MIN_BLOCK || bits > RANS_MAX_BLOCK)
         return PITH_ERR_CORRUPT;

@@ -8,6 +8,7 @@
 #define PITH_RANS_DECODE_H
 
 #include "decode/rans_table.h"
+#include "decode/weight.h"
 
 #define RANS_MIN_BLOCK 12u /* bits of a block's symbols */
 #define RANS_MAX_BLOCK 24u
@@ -30,8 +31,8 @@ struct rans_stream {
 
 /* Of n symbols. entries: of the table unless it is single. features: PITH_CPU_ bits of the kernels
  * that may be used. Reads and checks the directory. PITH_ERR_CORRUPT. */
-enum pith_status pith_rans_open(struct rans_stream *s, const uint8_t *bytes, size_t n_bytes,
-                                uint64_t n, const struct rans_table *table, const uint32_t *entries,
+enum pith_status pith_rans_open(struct rans_stream *s, struct stream stream, uint64_t n,
+                                const struct rans_table *table, const uint32_t *entries,
                                 uint32_t features);
 
 /* The next n symbols, n <= s->left: a multiple of RANS_LANES, or all there are. With the last one

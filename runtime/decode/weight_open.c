@@ -152,8 +152,10 @@ static enum pith_status open_gaps(struct decoder *d, uint8_t **mem)
     d->gap_symbols = take(mem, symbol_bytes(n));
     if (d->support->huff.n_present > 1)
         pith_huff_build_table(&d->support->huff, bits, d->gap_entries);
-    return pith_gap_open(d->gaps, d->support, d->gap_entries, bits, w->support_stream.bytes,
-                         w->support_stream.n_bytes, w->count, w->nnz, d->gap_symbols);
+    return pith_gap_open(d->gaps,
+                         &(struct coded_support){d->support, d->gap_entries, bits,
+                                                 w->support_stream, w->count, w->nnz},
+                         d->gap_symbols);
 }
 
 /* A bitmap's length follows from the count; gaps must be there where elements are stored. */
@@ -191,8 +193,8 @@ static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
     uint32_t bits = pith_huff_table_bits(d->index_lengths, d->n_values);
     d->index_entries = take(mem, entry_bytes(d->index_lengths, d->n_values));
     d->index_symbols = take(mem, symbol_bytes(d->n_values));
-    return pith_huff_stream_open(&d->indices, w->index_stream.bytes, w->index_stream.n_bytes,
-                                 d->n_values, d->index_lengths, d->index_entries, bits);
+    return pith_huff_stream_open(&d->indices, w->index_stream, d->n_values, d->index_lengths,
+                                 d->index_entries, bits);
 }
 
 /* A table of a single symbol needs no entries: the stream then says nothing. */
@@ -207,8 +209,7 @@ static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
         return PITH_ERR_CORRUPT;
     if (!c->table.single)
         pith_rans_build_entries(&c->table, c->entries);
-    return pith_rans_open(&c->stream, w->index_stream.bytes, w->index_stream.n_bytes, d->n_values,
-                          &c->table, c->entries, w->cpu);
+    return pith_rans_open(&c->stream, w->index_stream, d->n_values, &c->table, c->entries, w->cpu);
 }
 
 /* The decoder's own is followed by that of the pieces. */

@@ -170,8 +170,7 @@ static bool open_gaps(struct weight_rows *r, uint8_t **mem)
     g->direct_bits = table.direct_bits;
     g->mantissa_bits = table.mantissa_bits;
     g->pattern_bits = table.pattern_bits;
-    return !pith_huff_pull_open(g->codes, &table.huff, w->support_stream.bytes,
-                                w->support_stream.n_bytes,
+    return !pith_huff_pull_open(g->codes, &table.huff, w->support_stream,
                                 support_symbols(&table, w->count, w->nnz), !table.patterns);
 }
 
@@ -204,8 +203,7 @@ static bool open_indices(struct weight_rows *r, uint8_t **mem)
     if (by_table(w, lengths) && lengths->n_symbols <= w->n_centroids)
         r->entries = entries;
     r->indices = take(mem, huff_pull_bytes(lengths));
-    return !pith_huff_pull_open(r->indices, lengths, w->index_stream.bytes, w->index_stream.n_bytes,
-                                r->n_values, false);
+    return !pith_huff_pull_open(r->indices, lengths, w->index_stream, r->n_values, false);
 }
 
 static bool open_rans(struct weight_rows *r, uint8_t **mem)
@@ -213,8 +211,7 @@ static bool open_rans(struct weight_rows *r, uint8_t **mem)
     const struct weight *w = r->w;
     struct rans_rows *c = r->rans = take(mem, sizeof *r->rans);
     return !pith_rans_read_table(w->index_table.bytes, w->index_table.n_bytes, &c->table) &&
-           !pith_rans_open(&c->stream, w->index_stream.bytes, w->index_stream.n_bytes, r->n_values,
-                           &c->table, NULL, 0);
+           !pith_rans_open(&c->stream, w->index_stream, r->n_values, &c->table, NULL, 0);
 }
 
 /* One group's codebook at a time. */

@@ -84,7 +84,8 @@ static void write_part(struct kept_values *k, uint32_t i, uint64_t part)
     struct pith_error err = {0};
     for (uint64_t at = 0; at < PART; at++)
         data[at] = byte_of(i, part * PART + at);
-    if (pith_kept_write(k, i, PARTS * PART, part * PART, data, PART, &err))
+    if (pith_kept_open(k, i, PARTS * PART, &err) ||
+        pith_kept_write(k, i, part * PART, data, PART, &err))
         fail_msg("%s", err.text);
 }
 
@@ -165,7 +166,7 @@ static void test_files(void **state)
             assert_int_equal(pith_kept_read(k, 1, 0, data, PART, &err), PITH_ERR_IO);
             assert_non_null(strstr(err.text, "cannot read back 0 MB between layers in /tmp/"));
             fault.after = 2;
-            assert_int_equal(pith_kept_write(k, 1, PARTS * PART, 0, data, PART, &err), PITH_ERR_IO);
+            assert_int_equal(pith_kept_write(k, 1, 0, data, PART, &err), PITH_ERR_IO);
             assert_non_null(strstr(err.text, "cannot keep 0 MB"));
         }
         pith_kept_free(k);
@@ -185,11 +186,11 @@ static void test_no_place_for_files(void **state)
     assert_int_equal(setenv("TMPDIR", "/nowhere/at all", 1), 0);
     struct kept_values *k = pith_kept_new(1, 8);
     for (int again = 0; again < 2; again++) { /* the room of what was dropped is free again */
-        assert_int_equal(pith_kept_write(k, 0, 8, 0, "12345678", 8, &err), PITH_OK);
+        assert_int_equal(pith_kept_open(k, 0, 8, &err), PITH_OK);
+        assert_int_equal(pith_kept_write(k, 0, 0, "12345678", 8, &err), PITH_OK);
         pith_kept_drop(k, 0);
     }
     assert_int_equal(pith_kept_open(k, 0, 9, &err), PITH_ERR_IO);
-    assert_int_equal(pith_kept_write(k, 0, 9, 0, "12345678", 8, &err), PITH_ERR_IO);
     assert_non_null(strstr(err.text, "/nowhere/at all"));
     assert_non_null(strstr(err.text, "TMPDIR"));
     pith_kept_free(k);

@@ -15,7 +15,10 @@ static struct pith_data *numbers(uint32_t n)
     float *x = calloc(n, sizeof *x);
     for (uint32_t i = 0; i < n; i++)
         x[i] = (float)i;
-    assert_int_equal(pith_data_of_numbers(2, dim, n, x, NULL, 0, &data, NULL), PITH_OK);
+    assert_int_equal(
+        pith_data_of_numbers(&(struct pith_numbers){.rank = 2, .dim = dim, .n = n, .x = x}, &data,
+                             NULL),
+        PITH_OK);
     return data;
 }
 

@@ -142,7 +142,12 @@ static struct pith_data *numbers(uint64_t n, float first)
     float *x = calloc(n * 4, sizeof *x), *y = calloc(n * 2, sizeof *y);
     x[0] = first;
     y[0] = 1;
-    assert_int_equal(pith_data_of_numbers(2, dim, n, x, y, 2, &data, NULL), PITH_OK);
+    assert_int_equal(
+        pith_data_of_numbers(
+            &(struct pith_numbers){
+                .rank = 2, .dim = dim, .n = n, .x = x, .targets = y, .target_elems = 2},
+            &data, NULL),
+        PITH_OK);
     return data;
 }
 
@@ -153,20 +158,20 @@ static bool counts_for(const struct pith_model *m, struct pith_data *data, struc
     struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1, .data = data};
     struct pith_sweep_results r = {0};
     struct pith_error err = {0};
-    char *line = NULL;
+    struct pith_sweep_output output = {0};
     bind(s, m, "net.pith", data);
     bind(again, m, "net.pith", next);
-    if (pith_sweep_run(s, 0, m, &o, &line, NULL, &err))
+    if (pith_sweep_run(s, 0, m, &o, &output, &err))
         fail_msg("%s", err.text);
-    assert_non_null(strstr(line, "\"version\":\""));
-    assert_non_null(strstr(line, "\"data\":{\"name\":\"val.f32\",\"crc32c\":\""));
-    assert_non_null(strstr(line, "\"range\":\"0::2\",\"samples\":"));
-    add(&r, line);
+    assert_non_null(strstr(output.line, "\"version\":\""));
+    assert_non_null(strstr(output.line, "\"data\":{\"name\":\"val.f32\",\"crc32c\":\""));
+    assert_non_null(strstr(output.line, "\"range\":\"0::2\",\"samples\":"));
+    add(&r, output.line);
     assert_string_equal(r.point[0].model, "net.pith");
     assert_string_equal(r.point[0].data, "val.f32");
     assert_int_equal(r.point[0].samples, pith_data_count(data));
     bool done = pith_sweep_done(again, &r, 0);
-    free(line);
+    pith_sweep_output_free(&output);
     pith_sweep_results_free(&r);
     pith_sweep_free(s);
     pith_sweep_free(again);
@@ -204,18 +209,18 @@ static void results_record_what_is_done(void **state)
     bind(s, m, "folder/net.pith", NULL);
     bind(elsewhere, other, NULL, NULL);
     for (uint64_t i = 6; i-- > 0;) {
-        char *line = NULL;
+        struct pith_sweep_output output = {0};
         assert_false(pith_sweep_done(s, &r, i));
-        if (pith_sweep_run(s, i, m, &o, &line, NULL, &err))
+        if (pith_sweep_run(s, i, m, &o, &output, &err))
             fail_msg("%s", err.text);
-        assert_null(strchr(line, '\n'));
-        assert_non_null(strstr(line, "\"bytes\":"));
-        assert_non_null(strstr(line, "\"model\":{\"name\":\"net.pith\",\"crc32c\":\""));
-        assert_null(strstr(line, "\"data\":"));
-        add(&r, line);
+        assert_null(strchr(output.line, '\n'));
+        assert_non_null(strstr(output.line, "\"bytes\":"));
+        assert_non_null(strstr(output.line, "\"model\":{\"name\":\"net.pith\",\"crc32c\":\""));
+        assert_null(strstr(output.line, "\"data\":"));
+        add(&r, output.line);
         assert_true(pith_sweep_done(s, &r, i));
         assert_false(pith_sweep_done(elsewhere, &r, i));
-        free(line);
+        pith_sweep_output_free(&output);
     }
     assert_int_equal(r.n, 6);
     assert_int_equal(m->n_history, 0);
@@ -238,14 +243,14 @@ static void what_cannot_be_run_is_said_in_its_line(void **state)
     struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = -1, .seed = 1};
     struct pith_sweep_results r = {0};
     struct pith_error err = {0};
-    char *line = NULL;
-    assert_int_equal(pith_sweep_run(s, 0, m, &o, &line, NULL, &err), PITH_OK);
-    assert_non_null(strstr(line, "\"error\":\"cannot prune"));
-    add(&r, line);
+    struct pith_sweep_output output = {0};
+    assert_int_equal(pith_sweep_run(s, 0, m, &o, &output, &err), PITH_OK);
+    assert_non_null(strstr(output.line, "\"error\":\"cannot prune"));
+    add(&r, output.line);
     assert_int_equal(r.n, 0);
     assert_int_equal(r.n_foreign, 0);
     assert_false(pith_sweep_done(s, &r, 0)); /* another version may be able to */
-    free(line);
+    pith_sweep_output_free(&output);
     pith_sweep_results_free(&r);
     pith_sweep_free(s);
     pith_model_free(m);

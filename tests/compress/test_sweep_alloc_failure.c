@@ -74,14 +74,15 @@ static enum pith_status sweep_run(struct pith_error *err)
     enum pith_status st;
     struct pith_sweep *s = NULL;
     const struct pith_compress_opts opts = {.size_bytes = sizeof opts, .max_drop = -1};
-    char *line = NULL;
+    struct pith_sweep_output output = {0};
     assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL),
                      PITH_OK);
-    FAILING(pith_sweep_run(s, 1, plain, &opts, &line, NULL, err));
-    assert_int_equal(line == NULL, st != PITH_OK);
-    if (line)
-        assert_non_null(strstr(line, "\"params\":{\"stages.0.sparsity\":0.5,\"stages.1.bits\":2}"));
-    free(line);
+    FAILING(pith_sweep_run(s, 1, plain, &opts, &output, err));
+    assert_int_equal(output.line == NULL, st != PITH_OK);
+    if (output.line)
+        assert_non_null(
+            strstr(output.line, "\"params\":{\"stages.0.sparsity\":0.5,\"stages.1.bits\":2}"));
+    pith_sweep_output_free(&output);
     pith_sweep_free(s);
     return st;
 }
@@ -93,7 +94,10 @@ static enum pith_status sweep_bind(struct pith_error *err)
     const uint32_t dim[] = {1, 2};
     struct pith_data *data = NULL;
     assert_int_equal(
-        pith_data_of_numbers(2, dim, 2, calloc(4, sizeof(float)), NULL, 0, &data, NULL), PITH_OK);
+        pith_data_of_numbers(
+            &(struct pith_numbers){.rank = 2, .dim = dim, .n = 2, .x = calloc(4, sizeof(float))},
+            &data, NULL),
+        PITH_OK);
     const struct pith_sweep_inputs on = {.size_bytes = sizeof on, .model = plain, .data = data};
     assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL),
                      PITH_OK);

@@ -86,7 +86,9 @@ static struct pith_data *numbers(uint32_t n)
     float *x = malloc((size_t)n * elems * sizeof *x);
     for (size_t i = 0; i < (size_t)n * elems; i++)
         x[i] = test_gauss(&r);
-    check(pith_data_of_numbers(4, (uint32_t[]){1, 3, SIDE, SIDE}, n, x, NULL, 0, &d, &err));
+    check(pith_data_of_numbers(
+        &(struct pith_numbers){.rank = 4, .dim = (uint32_t[]){1, 3, SIDE, SIDE}, .n = n, .x = x},
+        &d, &err));
     return d;
 }
 

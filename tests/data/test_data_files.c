@@ -367,7 +367,13 @@ static void numbers_in_memory(void **state)
     const uint32_t dim[3] = {1, 2, 2}, none[2] = {1, 0};
     struct pith_error err = {0};
     struct pith_data *d = NULL;
-    assert_int_equal(pith_data_of_numbers(3, dim, 3, copy_of(x, 12), copy_of(y, 3), 1, &d, &err),
+    assert_int_equal(pith_data_of_numbers(&(struct pith_numbers){.rank = 3,
+                                                                 .dim = dim,
+                                                                 .n = 3,
+                                                                 .x = copy_of(x, 12),
+                                                                 .targets = copy_of(y, 3),
+                                                                 .target_elems = 1},
+                                          &d, &err),
                      PITH_OK);
     uint32_t shape[PITH_MAX_RANK];
     float got[4], target;
@@ -384,10 +390,14 @@ static void numbers_in_memory(void **state)
     assert_int_equal(pith_data_read(d, 3, got, NULL, &err), PITH_ERR_ARGUMENT);
     pith_data_free(d);
 
-    assert_int_equal(pith_data_of_numbers(2, none, 3, copy_of(x, 12), NULL, 0, &d, &err),
-                     PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_data_of_numbers(3, dim, 0, copy_of(x, 12), NULL, 0, &d, &err),
-                     PITH_ERR_ARGUMENT);
+    assert_int_equal(
+        pith_data_of_numbers(
+            &(struct pith_numbers){.rank = 2, .dim = none, .n = 3, .x = copy_of(x, 12)}, &d, &err),
+        PITH_ERR_ARGUMENT);
+    assert_int_equal(
+        pith_data_of_numbers(
+            &(struct pith_numbers){.rank = 3, .dim = dim, .n = 0, .x = copy_of(x, 12)}, &d, &err),
+        PITH_ERR_ARGUMENT);
 }
 
 static void npy_header(const char *dictionary, size_t data_bytes, const char *name)

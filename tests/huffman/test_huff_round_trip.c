@@ -34,7 +34,8 @@ static enum pith_status decode(const struct pith_huff_code *code, const uint8_t 
     uint32_t bits = pith_huff_table_bits(&t, n), got;
     if (t.n_present > 1)
         pith_huff_build_table(&t, bits, entries);
-    enum pith_status st = pith_huff_stream_open(&s, bytes, n_bytes, n, &t, entries, bits);
+    enum pith_status st =
+        pith_huff_stream_open(&s, (struct stream){bytes, n_bytes}, n, &t, entries, bits);
     for (size_t at = 0; st == PITH_OK && at < n; at += got)
         st = pith_huff_stream_symbols(&s, dst + at, &got);
     return st;

@@ -36,7 +36,8 @@ static enum pith_status decode(const struct rans_table *t, const uint8_t *bytes,
     struct rans_stream s;
     if (!t->single)
         pith_rans_build_entries(t, entries);
-    enum pith_status st = pith_rans_open(&s, bytes, n_bytes, n, t, entries, level_mask[level]);
+    enum pith_status st =
+        pith_rans_open(&s, (struct stream){bytes, n_bytes}, n, t, entries, level_mask[level]);
     for (uint64_t at = 0; !st && at < n; at += piece)
         st = pith_rans_next(&s, dst + at, n - at < piece ? n - at : piece);
     return st;
@@ -46,7 +47,7 @@ static enum pith_status pull(const struct rans_table *t, const uint8_t *bytes, s
                              uint64_t n, uint8_t *dst)
 {
     struct rans_stream s;
-    enum pith_status st = pith_rans_open(&s, bytes, n_bytes, n, t, NULL, 0);
+    enum pith_status st = pith_rans_open(&s, (struct stream){bytes, n_bytes}, n, t, NULL, 0);
     for (uint64_t i = 0; !st && i < n; i++)
         st = pith_rans_pull(&s, dst + i) ? PITH_OK : PITH_ERR_CORRUPT;
     return st;
@@ -173,9 +174,8 @@ static void entry_points(void **state)
     pith_rans_build_entries(&c.code.frequencies, entries);
     for (uint64_t block = 0; block < 5; block++) {
         struct rans_stream s;
-        assert_int_equal(pith_rans_open(&s, c.bytes, c.n_bytes, n, &c.code.frequencies, entries,
-                                        pith_cpu_features()),
-                         PITH_OK);
+        assert_int_equal(
+            pith_rans_open(&s, c, n, &c.code.frequencies, entries, pith_cpu_features()), PITH_OK);
         pith_rans_skip(&s, block);
         assert_int_equal(s.left, n - (block << 16));
         assert_int_equal(pith_rans_next(&s, out, s.left), PITH_OK);

@@ -63,8 +63,11 @@ static enum pith_status decode(const struct coded *c, uint64_t count, uint64_t n
     memset(symbols.data, 0xff, n);
     memcpy(stream.data, c->stream, c->bytes);
     uint32_t *at = pos.data;
-    enum pith_status st = pith_gap_open(&r, &c->table, c->entries, c->bits, stream.data, c->bytes,
-                                        count, nnz, symbols.data);
+    enum pith_status st =
+        pith_gap_open(&r,
+                      &(struct coded_support){&c->table, c->entries, c->bits,
+                                              (struct stream){stream.data, c->bytes}, count, nnz},
+                      symbols.data);
     for (uint64_t done = 0; done < nnz && st == PITH_OK; done += step)
         st = pith_gap_next(&r, at + done, nnz - done < step ? nnz - done : step);
     if (st == PITH_OK && nnz == c->nnz && count == c->count)
@@ -175,7 +178,10 @@ static void more_than_left(void **state)
     mask[3] = 0;
     encode(&c, mask, sizeof mask, patterns_of(8));
     assert_int_equal(
-        pith_gap_open(&r, &c.table, c.entries, c.bits, c.stream, c.bytes, 64, 62, symbols),
+        pith_gap_open(&r,
+                      &(struct coded_support){&c.table, c.entries, c.bits,
+                                              (struct stream){c.stream, c.bytes}, 64, 62},
+                      symbols),
         PITH_OK);
     assert_int_equal(pith_gap_next(&r, pos, 63), PITH_ERR_CORRUPT);
 }
@@ -203,8 +209,11 @@ static void no_bit_is_idle(void **state)
                 struct gap_reader r;
                 static uint8_t symbols[HUFF_GROUP_SYMBOLS];
                 static uint32_t pos[MOST];
-                if (pith_gap_open(&r, &c.table, c.entries, c.bits, c.stream, c.bytes, c.count,
-                                  c.nnz, symbols) == PITH_OK &&
+                if (pith_gap_open(&r,
+                                  &(struct coded_support){&c.table, c.entries, c.bits,
+                                                          (struct stream){c.stream, c.bytes},
+                                                          c.count, c.nnz},
+                                  symbols) == PITH_OK &&
                     pith_gap_next(&r, pos, c.nnz) == PITH_OK)
                     assert_memory_not_equal(pos, c.nonzero, c.nnz * sizeof *pos);
                 c.stream[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -175,8 +175,9 @@ static void places_count_by_their_loss_weight(void **state)
             for (int k = 0; k < 8; k++)
                 mean[k] += weight * (double)x[k * 36 + (int)at];
         }
-        check(pith_kept_write(known.place, node->in[1], SAMPLES * sizeof place, i * sizeof place,
-                              place, sizeof place, &err));
+        check(pith_kept_open(known.place, node->in[1], SAMPLES * sizeof place, &err));
+        check(
+            pith_kept_write(known.place, node->in[1], i * sizeof place, place, sizeof place, &err));
     }
     for (int k = 0; k < 8; k++)
         mean[k] /= all;

@@ -25,7 +25,9 @@ static struct pith_data *data_of(const float *x, uint64_t samples)
     struct pith_data *data;
     float *copy = malloc(samples * 2 * sizeof *copy);
     memcpy(copy, x, samples * 2 * sizeof *copy);
-    check(pith_data_of_numbers(2, (uint32_t[]){1, 2}, samples, copy, NULL, 0, &data, &err));
+    check(pith_data_of_numbers(
+        &(struct pith_numbers){.rank = 2, .dim = (uint32_t[]){1, 2}, .n = samples, .x = copy},
+        &data, &err));
     return data;
 }
 

@@ -16,7 +16,7 @@ static void every_element_at_its_place(void **state)
     for (uint16_t i = 0; i < 24; i++)
         from[i] = (uint16_t)(1 + i);
     memset(to, 0, sizeof to);
-    pith_copy_corner(3, dim, from_dim, from, to_dim, to, sizeof *to);
+    pith_copy_corner(&(struct corner){3, dim, sizeof *to}, from_dim, from, to_dim, to);
     for (uint32_t a = 0; a < 2; a++)
         for (uint32_t b = 0; b < 3; b++)
             for (uint32_t c = 0; c < 5; c++)
@@ -28,9 +28,9 @@ static void a_number_and_no_elements(void **state)
     (void)state;
     static const uint32_t none[] = {2, 0}, whole[] = {2, 3};
     uint8_t from[6] = {7}, to[6] = {0};
-    pith_copy_corner(2, none, whole, from, whole, to, 1);
+    pith_copy_corner(&(struct corner){2, none, 1}, whole, from, whole, to);
     assert_int_equal(to[0], 0);
-    pith_copy_corner(0, NULL, NULL, from, NULL, to, 1);
+    pith_copy_corner(&(struct corner){0, NULL, 1}, NULL, from, NULL, to);
     assert_int_equal(to[0], 7);
     assert_int_equal(to[1], 0);
 }

@@ -19,7 +19,7 @@ static int pack_lenet5(void **state)
     struct pith_buffer file = {0};
     struct pith_error err = {0};
     int bad = pith_model_pack(m, NULL, &file, &err) ||
-              pith_packed_read(&file, "lenet5.pith", NULL, NULL, &packed, &err);
+              pith_packed_read(&file, "lenet5.pith", NULL, &packed, &err);
     pith_model_free(m);
     return bad;
 }

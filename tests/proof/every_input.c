@@ -140,7 +140,9 @@ static void positions(const uint8_t *bytes, size_t n)
     for (uint32_t c = 0; c < 4; c++)
         for (uint32_t nnz = 1; nnz <= 4 && nnz <= counts[c]; nnz++) {
             if (support_symbols(&table, counts[c], nnz) > sizeof symbols ||
-                pith_gap_open(&r, &table, entries, table.huff.max_len, bytes, n, counts[c], nnz,
+                pith_gap_open(&r,
+                              &(struct coded_support){&table, entries, table.huff.max_len,
+                                                      (struct stream){bytes, n}, counts[c], nnz},
                               symbols) ||
                 pith_gap_next(&r, pos, nnz))
                 continue;
@@ -156,7 +158,8 @@ static void symbols_of(const uint8_t *bytes, size_t n)
     uint32_t got;
     for (uint32_t count = 0; count <= 17; count++) {
         uint8_t *to = malloc(count + (count == 0));
-        if (!pith_huff_stream_open(&s, bytes, n, count, &table.huff, entries, table.huff.max_len) &&
+        if (!pith_huff_stream_open(&s, (struct stream){bytes, n}, count, &table.huff, entries,
+                                   table.huff.max_len) &&
             !pith_huff_stream_symbols(&s, to, &got)) {
             n_taken++;
             must(got == count, "a count", bytes, n);

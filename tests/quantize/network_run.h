@@ -18,8 +18,11 @@ static inline struct pith_data *data_of_rows(const float *x, uint64_t n, uint64_
     float *copy = malloc((size_t)(n * elems) * sizeof *copy);
     if (copy)
         memcpy(copy, x, (size_t)(n * elems) * sizeof *copy);
-    if (!copy || pith_data_of_numbers(2, (const uint32_t[]){1, (uint32_t)elems}, n, copy, NULL, 0,
-                                      &data, NULL))
+    if (!copy ||
+        pith_data_of_numbers(
+            &(struct pith_numbers){
+                .rank = 2, .dim = (const uint32_t[]){1, (uint32_t)elems}, .n = n, .x = copy},
+            &data, NULL))
         abort();
     return data;
 }

@@ -161,7 +161,7 @@ static struct pith_model *read_back(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_model_read(file->data, file->bytes, "x", NULL, NULL, &m, &err))
+    if (pith_model_read(file->data, file->bytes, "x", NULL, &m, &err))
         fail_msg("%s", err.text);
     return m;
 }

@@ -28,8 +28,9 @@ static inline enum pith_status draw_rows(struct pith_sensitivity *s, uint32_t v,
             x[k] = common * ((float)k - 1.6f) + 0.5f * test_gauss(r);
             of->row[k] += (double)x[k] * (double)x[k] / (DRAWN_SAMPLES * DRAWN_EACH);
         }
-        status = pith_kept_write(s->draw, v, DRAWN_SAMPLES * DRAWN_EACH * bytes, i * bytes, x,
-                                 bytes, err);
+        status = pith_kept_open(s->draw, v, DRAWN_SAMPLES * DRAWN_EACH * bytes, err);
+        if (!status)
+            status = pith_kept_write(s->draw, v, i * bytes, x, bytes, err);
     }
     free(x);
     return of->row ? status : PITH_ERR_MEMORY;

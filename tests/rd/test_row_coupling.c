@@ -47,7 +47,8 @@ static void open_known(struct known *k, uint64_t seed)
         float x[ROWS], common = test_gauss(&r);
         for (int a = 0; a < ROWS; a++)
             x[a] = common * (float)(a - 2) + 0.3f * test_gauss(&r);
-        check(pith_kept_write(k->s.draw, 0, DRAWS * sizeof x, i * sizeof x, x, sizeof x, &err));
+        check(pith_kept_open(k->s.draw, 0, DRAWS * sizeof x, &err));
+        check(pith_kept_write(k->s.draw, 0, i * sizeof x, x, sizeof x, &err));
         for (int a = 0; a < ROWS; a++)
             for (int b = 0; b < ROWS; b++)
                 sum[a][b] += (double)x[a] * (double)x[b];

@@ -51,7 +51,9 @@ static struct pith_data *samples(struct test_random *r, uint64_t n, uint32_t ele
     assert_non_null(x);
     for (uint64_t i = 0; i < n * elems; i++)
         x[i] = test_gauss(r);
-    check(pith_data_of_numbers(2, (uint32_t[]){1, elems}, n, x, NULL, 0, &data, &err));
+    check(pith_data_of_numbers(
+        &(struct pith_numbers){.rank = 2, .dim = (uint32_t[]){1, elems}, .n = n, .x = x}, &data,
+        &err));
     return data;
 }
 
@@ -72,7 +74,9 @@ static struct pith_data *samples_alike(struct test_random *r, uint64_t n, uint32
                 x[s * elems + i] += by[k] * pattern[k * elems + i];
         }
     }
-    check(pith_data_of_numbers(2, (uint32_t[]){1, elems}, n, x, NULL, 0, &data, &err));
+    check(pith_data_of_numbers(
+        &(struct pith_numbers){.rank = 2, .dim = (uint32_t[]){1, elems}, .n = n, .x = x}, &data,
+        &err));
     free(pattern);
     return data;
 }

@@ -38,7 +38,8 @@ static void check_bytes(const struct huff_lengths *t, const uint8_t *bytes, size
     for (uint32_t k = 0; k < 2; k++) {
         struct huff_stream s;
         memset(dst, 0, (size_t)n);
-        enum pith_status st = pith_huff_stream_open(&s, bytes, n_bytes, n, t, NULL, 0);
+        enum pith_status st =
+            pith_huff_stream_open(&s, (struct stream){bytes, n_bytes}, n, t, NULL, 0);
         st = st ? st : pith_huff_stream_bytes(&s, entries, dst, features[k]);
         assert_int_equal(st, expected);
         for (uint64_t i = 0; i < n && st == PITH_OK; i++)
@@ -55,7 +56,8 @@ static enum pith_status decode(const struct huff_lengths *t, const uint8_t *byte
     uint32_t bits = pith_huff_table_bits(t, n), got = 1;
     if (t->n_present > 1)
         pith_huff_build_table(t, bits, entries);
-    enum pith_status st = pith_huff_stream_open(&s, bytes, n_bytes, n, t, entries, bits);
+    enum pith_status st =
+        pith_huff_stream_open(&s, (struct stream){bytes, n_bytes}, n, t, entries, bits);
     for (uint64_t at = 0; st == PITH_OK && at < n; at += got)
         st = pith_huff_stream_symbols(&s, dst + at, &got);
     if (st == PITH_OK) {
@@ -97,7 +99,11 @@ static void support_example(void **state)
     assert_int_equal(t.huff.max_len, 2);
     pith_huff_build_table(&t.huff, 2, entries);
     for (uint64_t count = 11; count <= 12; count++) { /* 11: element 11 is outside */
-        assert_int_equal(pith_gap_open(&r, &t, entries, 2, stream, 1, count, 4, symbols), PITH_OK);
+        assert_int_equal(
+            pith_gap_open(
+                &r, &(struct coded_support){&t, entries, 2, (struct stream){stream, 1}, count, 4},
+                symbols),
+            PITH_OK);
         assert_int_equal(pith_gap_next(&r, pos, 2), PITH_OK);
         assert_int_equal(pith_gap_next(&r, pos + 2, 2), count == 12 ? PITH_OK : PITH_ERR_CORRUPT);
     }
@@ -342,13 +348,17 @@ static void widest_directories(void **state)
     struct huff_lengths t = example_lengths();
     struct huff_stream s;
     (void)state;
-    assert_int_equal(pith_huff_stream_open(&s, of_24, 1u << 26, 5000, &t, NULL, 3), PITH_OK);
-    assert_int_equal(pith_huff_stream_open(&s, of_25, 1u << 26, 5000, &t, NULL, 3),
+    assert_int_equal(pith_huff_stream_open(&s, (struct stream){of_24, 1u << 26}, 5000, &t, NULL, 3),
+                     PITH_OK);
+    assert_int_equal(pith_huff_stream_open(&s, (struct stream){of_25, 1u << 26}, 5000, &t, NULL, 3),
                      PITH_ERR_CORRUPT);
     /* all but the last take 2^23 bytes: that much, and not one less */
-    assert_int_equal(pith_huff_stream_open(&s, of_24, 11 + (1u << 23), 5000, &t, NULL, 3), PITH_OK);
-    assert_int_equal(pith_huff_stream_open(&s, of_24, 10 + (1u << 23), 5000, &t, NULL, 3),
-                     PITH_ERR_CORRUPT);
+    assert_int_equal(
+        pith_huff_stream_open(&s, (struct stream){of_24, 11 + (1u << 23)}, 5000, &t, NULL, 3),
+        PITH_OK);
+    assert_int_equal(
+        pith_huff_stream_open(&s, (struct stream){of_24, 10 + (1u << 23)}, 5000, &t, NULL, 3),
+        PITH_ERR_CORRUPT);
 }
 
 /* ---- codebooks, bit by bit ------------------------------------------------------------------- */

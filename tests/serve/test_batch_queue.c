@@ -35,7 +35,7 @@ static void open_served(struct served *s, double max_wait_s, double timeout_s)
                                        .timeout_ns = (uint64_t)(timeout_s * 1e9)};
     assert_int_equal(pith_model_pack(model, NULL, &file, NULL), PITH_OK);
     pith_model_free(model);
-    assert_int_equal(pith_packed_read(&file, "net", NULL, NULL, &s->packed, NULL), PITH_OK);
+    assert_int_equal(pith_packed_read(&file, "net", NULL, &s->packed, NULL), PITH_OK);
     assert_int_equal(served_model_describe(&s->packed, "a/net.pith", MAX_BATCH, &s->m, NULL),
                      PITH_OK);
     assert_int_equal(batch_queue_open(&s->m, &s->packed, &o, &s->queue, NULL), PITH_OK);

@@ -348,7 +348,13 @@ static void test_learns_pictures(void **state)
     struct pith_data *data = NULL;
     struct pith_error err = {0};
     assert_int_equal(
-        pith_data_of_numbers(4, (const uint32_t[]){1, 3, 6, 5}, N, x, y, OUT, &data, &err),
+        pith_data_of_numbers(&(struct pith_numbers){.rank = 4,
+                                                    .dim = (const uint32_t[]){1, 3, 6, 5},
+                                                    .n = N,
+                                                    .x = x,
+                                                    .targets = y,
+                                                    .target_elems = OUT},
+                             &data, &err),
         PITH_OK);
     struct pith_train_opts o = small_options();
     o.loss = PITH_SQUARED_ERROR;

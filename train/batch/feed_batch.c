@@ -14,8 +14,7 @@
 
 struct feed_batch {
     struct pith_data *data;
-    enum pith_type type;
-    uint32_t per_slice, n_classes;
+    struct batch_kind kind;
     uint64_t n, target_elems, n_labels; /* of a sample */
     size_t bytes;                       /* of a sample */
     uint32_t *order;
@@ -39,30 +38,27 @@ void pith_batch_free(struct feed_batch *b)
     free(b);
 }
 
-enum pith_status pith_batch_new(struct pith_data *data, enum pith_type type, uint32_t per_slice,
-                                uint32_t n_classes, bool with_targets, struct feed_batch **b,
-                                struct pith_error *err)
+enum pith_status pith_batch_new(struct pith_data *data, struct batch_kind kind,
+                                struct feed_batch **b, struct pith_error *err)
 {
     struct feed_batch *made = calloc(1, sizeof *made);
     if (!made)
         return pith_tape_no_memory(err);
-    size_t samples = (size_t)PITH_TRAIN_SLICES * per_slice;
+    size_t samples = (size_t)PITH_TRAIN_SLICES * kind.per_slice;
     made->data = data;
-    made->type = type;
-    made->per_slice = per_slice;
-    made->n_classes = n_classes;
+    made->kind = kind;
     made->n = pith_data_count(data);
-    made->bytes = (size_t)pith_data_elems(data) * pith_type_bytes(type);
+    made->bytes = (size_t)pith_data_elems(data) * pith_type_bytes(kind.type);
     made->n_labels = pith_data_labelled(data) ? pith_data_label_count(data) : 1;
-    made->target_elems = with_targets ? pith_data_target_elems(data) : 0;
+    made->target_elems = kind.with_targets ? pith_data_target_elems(data) : 0;
     enum pith_status status = PITH_OK;
     if (made->n > UINT32_MAX || made->n < samples)
         status =
             pith_error_set(err, PITH_ERR_ARGUMENT,
                            "%" PRIu64 " samples are less than one batch of %zu", made->n, samples);
-    if (!status && n_classes && !pith_data_labelled(data))
+    if (!status && kind.n_classes && !pith_data_labelled(data))
         status = pith_error_set(err, PITH_ERR_ARGUMENT, "the training data has no labels");
-    if (!status && with_targets && made->target_elems == 0)
+    if (!status && kind.with_targets && made->target_elems == 0)
         status = pith_error_set(err, PITH_ERR_ARGUMENT, "the training data has no targets");
     if (!status) {
         made->order = calloc((size_t)made->n, sizeof *made->order);
@@ -86,7 +82,7 @@ enum pith_status pith_batch_new(struct pith_data *data, enum pith_type type, uin
 
 uint64_t pith_batch_count(const struct feed_batch *b)
 {
-    return b->n / ((uint64_t)PITH_TRAIN_SLICES * b->per_slice);
+    return b->n / ((uint64_t)PITH_TRAIN_SLICES * b->kind.per_slice);
 }
 
 void pith_batch_shuffle(struct feed_batch *b, uint64_t seed, uint32_t epoch)
@@ -111,7 +107,7 @@ static enum pith_status read_sample(struct feed_batch *b, uint32_t i, void *x,
         memcpy(x, b->kept + i * b->bytes, b->bytes);
         return PITH_OK;
     }
-    enum pith_status status = pith_data_read_as(b->data, i, b->type, x, NULL, err);
+    enum pith_status status = pith_data_read_as(b->data, i, b->kind.type, x, NULL, err);
     if (!status && b->kept) {
         memcpy(b->kept + i * b->bytes, x, b->bytes);
         b->have[i] = true;
@@ -145,15 +141,15 @@ uint64_t pith_labels_counted(const struct pith_data *data, uint64_t i)
 
 static uint32_t sample_at(const struct feed_batch *b, uint64_t batch, size_t at)
 {
-    return b->order[(batch * PITH_TRAIN_SLICES * b->per_slice + at) % b->n];
+    return b->order[(batch * PITH_TRAIN_SLICES * b->kind.per_slice + at) % b->n];
 }
 
 uint64_t pith_batch_counted(const struct feed_batch *b, uint64_t i)
 {
-    const size_t samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
+    const size_t samples = (size_t)PITH_TRAIN_SLICES * b->kind.per_slice;
     uint64_t n = 0;
     for (size_t at = 0; at < samples; at++)
-        n += b->n_classes ? pith_labels_counted(b->data, sample_at(b, i, at)) : 1;
+        n += b->kind.n_classes ? pith_labels_counted(b->data, sample_at(b, i, at)) : 1;
     return n;
 }
 
@@ -162,11 +158,11 @@ static enum pith_status read_answer(struct feed_batch *b, uint32_t i, size_t at,
 {
     if (b->target_elems)
         return pith_data_read_target(b->data, i, b->target + at * b->target_elems);
-    if (b->n_classes == 0)
+    if (b->kind.n_classes == 0)
         return PITH_OK;
     memcpy(b->label + at * b->n_labels, pith_data_labels(b->data, i),
            (size_t)b->n_labels * sizeof *b->label);
-    return pith_labels_check(b->data, i, b->n_classes, err);
+    return pith_labels_check(b->data, i, b->kind.n_classes, err);
 }
 
 enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t i,
@@ -174,9 +170,10 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
 {
     enum pith_status status = PITH_OK;
     uint32_t first, n = pith_tape_own_slices(t, &first);
-    size_t at = (size_t)first * b->per_slice, samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
+    size_t at = (size_t)first * b->kind.per_slice,
+           samples = (size_t)PITH_TRAIN_SLICES * b->kind.per_slice;
     for (uint32_t s = first; s < first + n; s++)
-        for (uint32_t k = 0; k < b->per_slice && !status; k++, at++) {
+        for (uint32_t k = 0; k < b->kind.per_slice && !status; k++, at++) {
             uint8_t *x = pith_tape_input(t, s, 0)->data;
             uint32_t sample = sample_at(b, i, at);
             b->number[at] = sample;
@@ -191,15 +188,15 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
 
 const uint32_t *pith_batch_numbers(const struct feed_batch *b, uint32_t slice)
 {
-    return b->number + (size_t)slice * b->per_slice;
+    return b->number + (size_t)slice * b->kind.per_slice;
 }
 
 const int64_t *pith_batch_labels(const struct feed_batch *b, uint32_t slice)
 {
-    return b->label + (size_t)slice * b->per_slice * b->n_labels;
+    return b->label + (size_t)slice * b->kind.per_slice * b->n_labels;
 }
 
 float *pith_batch_targets(struct feed_batch *b, uint32_t slice)
 {
-    return b->target + (size_t)slice * b->per_slice * b->target_elems;
+    return b->target + (size_t)slice * b->kind.per_slice * b->target_elems;
 }

@@ -15,11 +15,14 @@ enum pith_status pith_labels_check(struct pith_data *data, uint64_t i, uint64_t 
 /* Labels of sample i that count; 1 where there are none. */
 uint64_t pith_labels_counted(const struct pith_data *data, uint64_t i);
 
-/* per_slice samples go to each slice, as elements of `type`. with_targets: real-valued targets
- * instead of labels. n_classes: labels must lie below it (0: labels are not read). */
-enum pith_status pith_batch_new(struct pith_data *data, enum pith_type type, uint32_t per_slice,
-                                uint32_t n_classes, bool with_targets, struct feed_batch **b,
-                                struct pith_error *err);
+struct batch_kind {
+    enum pith_type type; /* of a sample's elements */
+    uint32_t per_slice;  /* samples */
+    uint32_t n_classes;  /* labels must lie below it; 0: labels are not read */
+    bool with_targets;   /* real-valued ones instead of labels */
+};
+enum pith_status pith_batch_new(struct pith_data *data, struct batch_kind kind,
+                                struct feed_batch **b, struct pith_error *err);
 void pith_batch_free(struct feed_batch *b);            /* accepts NULL */
 uint64_t pith_batch_count(const struct feed_batch *b); /* whole batches of one epoch */
 /* A new order, of which this seed and epoch decide. */

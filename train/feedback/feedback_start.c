@@ -163,10 +163,10 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
                                      const struct pith_train_opts *opts, struct optimizer *o,
                                      struct pith_error *err)
 {
-    struct feedback f = {0};
+    struct feedback f = {.walk = {.was = m, .changes = true, .err = err}};
     f.of = pith_optimizer_numbers(o, &f.n);
     enum pith_status status =
-        pith_weight_walk_open(m, data, opts->gptq_samples, opts->threads, true, &f.walk, err);
+        pith_weight_walk_open(&f.walk, data, opts->gptq_samples, opts->threads);
     if (!status)
         status = round_layers(&f);
     pith_weight_walk_close(&f.walk);

@@ -243,6 +243,14 @@ static void close_record(struct record *r)
     free(r->all);
 }
 
+/* What `sample` adds to array v. */
+static enum pith_status keep(const struct fisher *f, struct kept_values *k, uint32_t v,
+                             uint64_t sample, const float *x, uint64_t bytes)
+{
+    enum pith_status status = pith_kept_open(k, v, f->to->n_samples * bytes, f->err);
+    return status ? status : pith_kept_write(k, v, sample * bytes, x, bytes, f->err);
+}
+
 /* Into the sums, sample by sample in their order, whichever rank ran them. */
 static enum pith_status add_record(struct fisher *f, const uint8_t *record, uint64_t sample)
 {
@@ -258,12 +266,10 @@ static enum pith_status add_record(struct fisher *f, const uint8_t *record, uint
         for (uint64_t k = 0; k < to->n_places; k++)
             to->place_mean += (double)place[k];
         if (to->n_places)
-            status = pith_kept_write(f->to->place, v, f->to->n_samples * bytes, sample * bytes,
-                                     place, bytes, f->err);
+            status = keep(f, f->to->place, v, sample, place, bytes);
         const uint64_t drawn = to->n_draws * to->rows * sizeof(float);
         if (drawn && !status)
-            status = pith_kept_write(f->to->draw, v, f->to->n_samples * drawn, sample * drawn,
-                                     draws_of(f, record, v), drawn, f->err);
+            status = keep(f, f->to->draw, v, sample, draws_of(f, record, v), drawn);
     }
     return status;
 }

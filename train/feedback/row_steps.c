@@ -96,9 +96,9 @@ static enum pith_status find_factors(struct probe *p, struct weight_walk *walk)
 
 static enum pith_status open_factors(struct probe *p, struct pith_data *data)
 {
-    struct weight_walk walk;
-    enum pith_status status = pith_weight_walk_open(p->m, data, ROW_STEPS_SAMPLES, p->opts->threads,
-                                                    false, &walk, p->err);
+    struct weight_walk walk = {.was = p->m, .err = p->err};
+    enum pith_status status =
+        pith_weight_walk_open(&walk, data, ROW_STEPS_SAMPLES, p->opts->threads);
     if (!status)
         status = find_factors(p, &walk);
     pith_weight_walk_close(&walk);
@@ -252,8 +252,10 @@ static enum pith_status open_probe(struct probe *p, struct pith_data *data)
     uint32_t batch = per_slice * PITH_TRAIN_SLICES;
     enum pith_status status = pith_sampled_fisher_open(p->m, p->opts, per_slice, &p->drawn, p->err);
     if (!status)
-        status = pith_batch_new(data, p->m->values[p->m->inputs[0]].type, per_slice, 0, false,
-                                &p->batch, p->err);
+        status = pith_batch_new(
+            data,
+            (struct batch_kind){.type = p->m->values[p->m->inputs[0]].type, .per_slice = per_slice},
+            &p->batch, p->err);
     if (!status)
         status = list_weights(p);
     if (!status) {

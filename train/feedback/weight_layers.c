@@ -139,21 +139,19 @@ static enum pith_status open_feed(struct weight_walk *w, struct pith_data *data,
     return pith_recorded_feed_open(m, &feed, NULL, samples, &w->feed, w->err);
 }
 
-enum pith_status pith_weight_walk_open(const struct pith_model *m, struct pith_data *data,
-                                       uint64_t samples, uint32_t threads, bool changes,
-                                       struct weight_walk *w, struct pith_error *err)
+enum pith_status pith_weight_walk_open(struct weight_walk *w, struct pith_data *data,
+                                       uint64_t samples, uint32_t threads)
 {
-    *w = (struct weight_walk){.was = m, .err = err};
     pith_opts_init(&w->runtime, sizeof w->runtime);
     enum pith_status status = threads > 1 ? pith_threads_start(&w->runtime, threads) : PITH_OK;
     if (status)
-        return pith_error_fill(err, status, "cannot start threads");
+        return pith_error_fill(w->err, status, "cannot start threads");
     status = open_feed(w, data, samples);
-    if (!status && changes)
-        status = pith_model_copy_weights(m, &w->now, err);
+    if (!status && w->changes)
+        status = pith_model_copy_weights(w->was, &w->now, w->err);
     const struct layer_walk_opts o = {
         .feed = w->feed, .runtime = &w->runtime, .memory_bytes = MEMORY_BYTES / 2};
-    return status ? status : pith_network_pair_open(m, w->now, &o, &w->pair, err);
+    return status ? status : pith_network_pair_open(w->was, w->now, &o, &w->pair, w->err);
 }
 
 void pith_weight_walk_close(struct weight_walk *w)

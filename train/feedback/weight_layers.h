@@ -3,7 +3,8 @@
  * of what each of its weights is multiplied with. Where weights become others, the network as it
  * came is walked through beside that with the weights changed so far.
  *
- *     pith_weight_walk_open(m, data, samples, threads, true, &w, err);
+ *     struct weight_walk w = {.was = m, .changes = true, .err = err};
+ *     pith_weight_walk_open(&w, data, samples, threads);
  *     for each weight, those first that are read first (pith_weight_first_use)
  *         pith_weight_moments(&w, value, &moments);
  *         pith_weight_become(&w, value, data);
@@ -17,21 +18,21 @@
 #include "pith_runtime.h"
 
 struct weight_walk {
-    const struct pith_model *was; /* borrowed */
-    struct pith_model *now;       /* owns; NULL: no weight changes */
-    struct recorded_feed *feed;   /* of all but the first input zeros */
+    const struct pith_model *was; /* borrowed; set before it is opened, as changes and err */
+    bool changes;                 /* weights become others */
+    struct pith_error *err;
+    struct pith_model *now;     /* owns; NULL: no weight changes */
+    struct recorded_feed *feed; /* of all but the first input zeros */
     struct pith_feed_input *input;
     void *zeros;
     struct network_pair pair;
     struct pith_opts runtime;
-    struct pith_error *err;
 };
 
 /* Over the first `samples` of data. *w stays where it is; close in any case. PITH_ERR_MEMORY, and
  * what reading data and starting threads return. */
-enum pith_status pith_weight_walk_open(const struct pith_model *m, struct pith_data *data,
-                                       uint64_t samples, uint32_t threads, bool changes,
-                                       struct weight_walk *w, struct pith_error *err);
+enum pith_status pith_weight_walk_open(struct weight_walk *w, struct pith_data *data,
+                                       uint64_t samples, uint32_t threads);
 void pith_weight_walk_close(struct weight_walk *w);
 
 /* The first node that multiplies by the value; n_nodes: none does. */

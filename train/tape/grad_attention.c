@@ -154,17 +154,16 @@ static void scores_back(const struct attention *s, size_t b, size_t head)
     }
 }
 
-/* grad of input i += alpha op(scores) times `by`, which lies as `h` */
-static void part_back(const struct attention *s, uint32_t i, bool transpose, const float *scores,
-                      float alpha, const float *by, const struct heads *h, size_t to)
+/* grad of input i += alpha scores times `by`; scores: [rows of Q, rows of K] */
+static void part_back(const struct attention *s, uint32_t i, struct prim_matrix scores, float alpha,
+                      struct prim_matrix by, size_t to)
 {
     const struct heads *own = &s->part[i];
-    int64_t n = (int64_t)s->part[K].rows;
+    const size_t inner = s->part[scores.turned ? Q : K].rows;
     if (s->n->in[i]->grad)
         pith_prim_gemm(s->n->prim,
-                       (struct prim_size){(int64_t)own->rows, (int64_t)own->dim, (int64_t)h->rows},
-                       alpha, (struct prim_matrix){scores, n, transpose},
-                       (struct prim_matrix){by, (int64_t)h->step, false},
+                       (struct prim_size){(int64_t)own->rows, (int64_t)own->dim, (int64_t)inner},
+                       alpha, scores, by,
                        (struct prim_result){s->n->in[i]->grad + to, (int64_t)own->step, true});
 }
 
@@ -177,15 +176,18 @@ static void head_back(const struct attention *s, size_t b, size_t head)
     const float *ks = (const float *)s->n->in[K]->data + k_at;
     const float *vs = (const float *)s->n->in[V]->data + v_at;
     scores_again(s, b, head);
-    part_back(s, V, true, s->p, 1.0f, dy, y, v_at);
+    const int64_t n = (int64_t)k->rows;
+    const struct prim_matrix y_grad = {dy, (int64_t)y->step, false};
+    part_back(s, V, (struct prim_matrix){s->p, n, true}, 1.0f, y_grad, v_at);
     pith_prim_gemm(s->n->prim,
                    (struct prim_size){(int64_t)q->rows, (int64_t)k->rows, (int64_t)v->dim}, 1.0f,
-                   (struct prim_matrix){dy, (int64_t)y->step, false},
-                   (struct prim_matrix){vs, (int64_t)v->step, true},
-                   (struct prim_result){s->dp, (int64_t)k->rows, false});
+                   y_grad, (struct prim_matrix){vs, (int64_t)v->step, true},
+                   (struct prim_result){s->dp, n, false});
     scores_back(s, b, head);
-    part_back(s, Q, false, s->dp, s->scale, ks, k, at(q, b, head));
-    part_back(s, K, true, s->dp, s->scale, qs, q, k_at);
+    part_back(s, Q, (struct prim_matrix){s->dp, n, false}, s->scale,
+              (struct prim_matrix){ks, (int64_t)k->step, false}, at(q, b, head));
+    part_back(s, K, (struct prim_matrix){s->dp, n, true}, s->scale,
+              (struct prim_matrix){qs, (int64_t)q->step, false}, k_at);
 }
 
 static void backward(struct grad_node *n)
