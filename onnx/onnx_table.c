@@ -3,11 +3,12 @@
  * here and, unless a lowering of its family fits, a function in onnx_<family>.c. */
 #include "onnx/graph/onnx.h"
 
+/* pith_onnx_single_output: inputs as they are, no attributes. */
 static const struct onnx_row rows[] = {
     {"Abs", PITH_OP_UNARY, pith_lower_unary},
     {"Acos", PITH_OP_UNARY, pith_lower_formula},
     {"Acosh", PITH_OP_UNARY, pith_lower_formula},
-    {"Add", PITH_OP_ADD, pith_lower_plain},
+    {"Add", PITH_OP_ADD, pith_onnx_single_output},
     {"And", PITH_OP_COMPARE, pith_lower_kind},
     {"ArgMax", PITH_OP_ARG, pith_lower_arg},
     {"ArgMin", PITH_OP_ARG, pith_lower_arg},
@@ -34,7 +35,7 @@ static const struct onnx_row rows[] = {
     {"CumSum", PITH_OP_ALONG_AXIS, pith_lower_cum_sum},
     {"DepthToSpace", PITH_OP_DEPTH_SPACE, pith_lower_depth_to_space},
     {"DequantizeLinear", PITH_OP_DEQUANTIZE, pith_lower_dequantize},
-    {"Div", PITH_OP_DIV, pith_lower_plain},
+    {"Div", PITH_OP_DIV, pith_onnx_single_output},
     {"Dropout", PITH_OP_IDENTITY, pith_lower_dropout},
     {"DynamicQuantizeLinear", PITH_OP_DYNAMIC_QUANTIZE, pith_lower_dynamic_quantize},
     {"Einsum", PITH_OP_MATMUL, pith_lower_einsum},
@@ -52,15 +53,15 @@ static const struct onnx_row rows[] = {
     {"GatherND", PITH_OP_GATHER, pith_lower_gather_nd},
     {"Gelu", PITH_OP_UNARY, pith_lower_unary},
     {"Gemm", PITH_OP_GEMM, pith_lower_gemm},
-    {"GlobalAveragePool", PITH_OP_GLOBAL_AVERAGE_POOL, pith_lower_plain},
+    {"GlobalAveragePool", PITH_OP_GLOBAL_AVERAGE_POOL, pith_onnx_single_output},
     {"GlobalLpPool", PITH_OP_LP_POOL, pith_lower_global_lp_pool},
-    {"GlobalMaxPool", PITH_OP_GLOBAL_MAX_POOL, pith_lower_plain},
+    {"GlobalMaxPool", PITH_OP_GLOBAL_MAX_POOL, pith_onnx_single_output},
     {"Greater", PITH_OP_COMPARE, pith_lower_kind},
     {"GreaterOrEqual", PITH_OP_COMPARE, pith_lower_kind},
     {"GridSample", PITH_OP_GRID_SAMPLE, pith_lower_grid_sample},
     {"GroupNormalization", PITH_OP_GROUP_NORM, pith_lower_group_norm},
     {"HardSigmoid", PITH_OP_HARD_SIGMOID, pith_lower_alpha},
-    {"HardSwish", PITH_OP_HARD_SWISH, pith_lower_plain},
+    {"HardSwish", PITH_OP_HARD_SWISH, pith_onnx_single_output},
     {"Hardmax", PITH_OP_ALONG_AXIS, pith_lower_hardmax},
     {"Identity", PITH_OP_IDENTITY, pith_lower_identity},
     {"If", PITH_OP_BRANCH, pith_lower_if},
@@ -87,7 +88,7 @@ static const struct onnx_row rows[] = {
     {"Min", PITH_OP_VARIADIC, pith_lower_kind},
     {"Mish", PITH_OP_UNARY, pith_lower_unary},
     {"Mod", PITH_OP_MOD, pith_lower_mod},
-    {"Mul", PITH_OP_MUL, pith_lower_plain},
+    {"Mul", PITH_OP_MUL, pith_onnx_single_output},
     {"Neg", PITH_OP_UNARY, pith_lower_unary},
     {"NonMaxSuppression", PITH_OP_NON_MAX_SUPPRESSION, pith_lower_non_max_suppression},
     {"Not", PITH_OP_UNARY, pith_lower_unary},
@@ -127,7 +128,7 @@ static const struct onnx_row rows[] = {
     {"Selu", PITH_OP_UNARY, pith_lower_unary},
     {"Shape", PITH_OP_IDENTITY, pith_lower_shape},
     {"Shrink", PITH_OP_WHERE, pith_lower_formula},
-    {"Sigmoid", PITH_OP_SIGMOID, pith_lower_plain},
+    {"Sigmoid", PITH_OP_SIGMOID, pith_onnx_single_output},
     {"Sign", PITH_OP_UNARY, pith_lower_unary},
     {"Sin", PITH_OP_UNARY, pith_lower_unary},
     {"Sinh", PITH_OP_UNARY, pith_lower_formula},
@@ -140,11 +141,11 @@ static const struct onnx_row rows[] = {
     {"Split", PITH_OP_SPLIT, pith_lower_split},
     {"Sqrt", PITH_OP_UNARY, pith_lower_unary},
     {"Squeeze", PITH_OP_SQUEEZE, pith_lower_squeeze},
-    {"Sub", PITH_OP_SUB, pith_lower_plain},
+    {"Sub", PITH_OP_SUB, pith_onnx_single_output},
     {"Sum", PITH_OP_VARIADIC, pith_lower_kind},
     {"Swish", PITH_OP_SIGMOID, pith_lower_swish},
     {"Tan", PITH_OP_UNARY, pith_lower_formula},
-    {"Tanh", PITH_OP_TANH, pith_lower_plain},
+    {"Tanh", PITH_OP_TANH, pith_onnx_single_output},
     {"ThresholdedRelu", PITH_OP_UNARY, pith_lower_unary},
     {"Tile", PITH_OP_TILE, pith_lower_tile},
     {"TopK", PITH_OP_TOP_K, pith_lower_top_k},
@@ -152,7 +153,7 @@ static const struct onnx_row rows[] = {
     {"Trilu", PITH_OP_TRILU, pith_lower_trilu},
     {"Unsqueeze", PITH_OP_UNSQUEEZE, pith_lower_unsqueeze},
     {"Upsample", PITH_OP_RESIZE, pith_lower_resize},
-    {"Where", PITH_OP_WHERE, pith_lower_plain},
+    {"Where", PITH_OP_WHERE, pith_onnx_single_output},
     {"Xor", PITH_OP_COMPARE, pith_lower_kind},
 };
 
@@ -175,10 +176,4 @@ const struct onnx_table pith_onnx_table = {rows, sizeof rows / sizeof *rows, qli
 const char *pith_onnx_op_name(uint32_t i)
 {
     return i < sizeof rows / sizeof *rows ? rows[i].op_type : NULL;
-}
-
-/* Inputs as they are, no attributes. */
-enum pith_status pith_lower_plain(struct onnx_lower *l)
-{
-    return pith_onnx_single_output(l);
 }

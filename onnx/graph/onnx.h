@@ -522,9 +522,6 @@ enum pith_status pith_onnx_single_output(struct onnx_lower *l);
 enum pith_status pith_onnx_vanish(struct onnx_lower *l);
 void pith_onnx_set_float(struct onnx_lower *l, uint32_t slot, float v);
 
-/* A new constant without dims; bytes: one element of `type`. */
-enum pith_status pith_onnx_scalar(struct onnx_lower *l, enum pith_type type, const void *bytes,
-                                  uint32_t *value);
 /* onnx_matmul.c. A constant of floats of this shape, named after `value` and in its place, whose
  * elements are *from. */
 enum pith_status pith_onnx_new_weight(struct onnx_lower *l, uint32_t value,
@@ -559,7 +556,6 @@ const char *pith_onnx_shape_text(const struct onnx_value *v, char text[96]);
 
 /* The lowerings, by family. */
 onnx_lower_fn pith_lower_if, pith_lower_loop, pith_lower_scan;
-onnx_lower_fn pith_lower_plain;
 onnx_lower_fn pith_lower_conv, pith_lower_conv_integer, pith_lower_matmul_integer;
 onnx_lower_fn pith_lower_pool, pith_lower_batch_norm, pith_lower_lrn;
 onnx_lower_fn pith_lower_global_lp_pool;

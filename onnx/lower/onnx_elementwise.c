@@ -20,8 +20,9 @@ static bool is_short(enum pith_type type)
     return type == PITH_I8 || type == PITH_U8 || type == PITH_I16 || type == PITH_U16;
 }
 
-enum pith_status pith_onnx_scalar(struct onnx_lower *l, enum pith_type type, const void *bytes,
-                                  uint32_t *value)
+/* A new constant without dims; bytes: one element of `type`. */
+static enum pith_status scalar(struct onnx_lower *l, enum pith_type type, const void *bytes,
+                               uint32_t *value)
 {
     uint32_t n = pith_type_bytes(type), made = pith_onnx_add_value(l->im, "constant");
     void *data = made == ONNX_VALUE_NONE ? NULL : pith_onnx_alloc(&l->im->budget, n, 1);
@@ -136,7 +137,7 @@ enum pith_status pith_lower_relu(struct onnx_lower *l)
     if (status || type_in(l, 0) == PITH_F32 || !pith_onnx_has_input(l, 0))
         return status;
     uint32_t zero;
-    status = pith_onnx_scalar(l, type_in(l, 0), zeros, &zero);
+    status = scalar(l, type_in(l, 0), zeros, &zero);
     if (!status)
         status = pith_onnx_input_twice(l);
     if (status)
@@ -192,5 +193,5 @@ enum pith_status pith_lower_is_inf(struct onnx_lower *l)
         l->in[0] = magnitude;
     }
     float inf = f32_from_bits(positive ? 0x7f800000u : 0xff800000u);
-    return pith_onnx_scalar(l, PITH_F32, &inf, &l->in[1]);
+    return scalar(l, PITH_F32, &inf, &l->in[1]);
 }
