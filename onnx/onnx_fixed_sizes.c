@@ -66,15 +66,37 @@ enum pith_status pith_onnx_find_stop(struct open_import *o, const uint32_t *valu
     return status == PITH_ERR_MEMORY || status == PITH_ERR_LIMIT ? status : PITH_OK;
 }
 
+static bool is_joined(const struct open_import *o, uint32_t i)
+{
+    const struct size_range *r = pith_onnx_range_of(o, i);
+    return r && *r->same_as;
+}
+
+/* Size i, and those that are the same. */
+static void set_value(const struct open_import *o, uint32_t *value, uint32_t i, uint32_t v)
+{
+    value[i] = v;
+    for (uint32_t k = 0; k < o->names.n; k++)
+        if (is_joined(o, k) && strcmp(pith_onnx_range_of(o, k)->same_as, o->names.name[i]) == 0)
+            value[k] = v;
+}
+
+/* Where import stops with v for size i. */
+static enum pith_status stop_with(struct open_import *o, const uint32_t *value, uint32_t i,
+                                  uint32_t v, struct stop *s)
+{
+    uint32_t with[SIZE_NAMES];
+    memcpy(with, value, sizeof with);
+    set_value(o, with, i, v);
+    return pith_onnx_find_stop(o, with, UINT32_MAX, s);
+}
+
 /* *goes_on: with v for size i, import comes further than `place`. */
-static enum pith_status try_value(struct open_import *o, uint32_t *value, uint32_t i, uint32_t v,
-                                  uint32_t place, bool *goes_on)
+static enum pith_status try_value(struct open_import *o, const uint32_t *value, uint32_t i,
+                                  uint32_t v, uint32_t place, bool *goes_on)
 {
     struct stop s;
-    const uint32_t before = value[i];
-    value[i] = v;
-    enum pith_status status = pith_onnx_find_stop(o, value, UINT32_MAX, &s);
-    value[i] = before;
+    enum pith_status status = stop_with(o, value, i, v, &s);
     *goes_on = s.place > place;
     return status;
 }
@@ -103,7 +125,7 @@ static enum pith_status fix_as(struct open_import *o, uint32_t *value, uint32_t 
         return status;
     for (; v > 1 && !status && right; v -= right)
         status = try_value(o, value, i, v - 1, place, &right);
-    value[i] = v;
+    set_value(o, value, i, v);
     add_range(o, i, v, v, 1);
     *found = true;
     return status;
@@ -129,7 +151,7 @@ static enum pith_status fix_divisor(struct open_import *o, uint32_t *value, uint
     if (status || !twice || !thrice)
         return status ? status : fix_as(o, value, i, v, at->place, found);
     add_range(o, i, v, UINT32_MAX, v);
-    value[i] = 3 * v;
+    set_value(o, value, i, 3 * v);
     *found = true;
     return PITH_OK;
 }
@@ -143,13 +165,11 @@ struct followed {
 
 /* f: of size i alone, with those before in it; follows[i]: the place of the stop depends on it.
  * What is not supported, whatever the size, follows none. */
-static enum pith_status note_followed(struct open_import *o, uint32_t *value, uint32_t i,
+static enum pith_status note_followed(struct open_import *o, const uint32_t *value, uint32_t i,
                                       const struct stop *at, struct followed *f, bool *follows)
 {
     struct stop other;
-    value[i] += STEP;
-    enum pith_status status = pith_onnx_find_stop(o, value, UINT32_MAX, &other);
-    value[i] -= STEP;
+    enum pith_status status = stop_with(o, value, i, value[i] + STEP, &other);
     *follows = other.place != at->place || other.n != at->n;
     if (!*follows && at->reason && other.reason == at->reason)
         return status;
@@ -168,13 +188,16 @@ static enum pith_status note_followed(struct open_import *o, uint32_t *value, ui
 static enum pith_status join_sizes(struct open_import *o, uint32_t *value, uint32_t i, uint32_t k,
                                    uint32_t place, bool *found)
 {
-    const uint32_t before = value[k];
-    value[k] += STEP;
-    enum pith_status status = try_value(o, value, i, value[k], place, found);
-    value[k] = before;
+    uint32_t with[SIZE_NAMES];
+    memcpy(with, value, sizeof with);
+    set_value(o, with, k, value[k] + STEP);
+    enum pith_status status = try_value(o, with, i, with[k], place, found);
     if (status || !*found)
         return status;
-    value[i] = value[k];
+    set_value(o, value, i, value[k]);
+    for (uint32_t r = 0; r < o->n_ranges; r++)
+        if (strcmp(o->range[r].same_as, o->names.name[i]) == 0)
+            memcpy(o->range[r].same_as, o->names.name[k], SIZE_NAME_BYTES);
     add_range(o, i, 1, UINT32_MAX, 1);
     memcpy(o->range[o->n_ranges - 1].same_as, o->names.name[k], SIZE_NAME_BYTES);
     return PITH_OK;
@@ -191,8 +214,10 @@ static enum pith_status fix_dim(struct open_import *o, uint32_t *value, const st
     for (uint32_t n = 0; n < at->n; n++)
         for (uint32_t e = 0; n != k && e < at->shape[n].rank; e++) {
             const int64_t away = (int64_t)at->shape[n].dim[e] - at->shape[k].dim[d];
-            const int64_t v = value[i] + away * (int64_t)STEP / f->slope[k][d];
             const uint32_t size = f->size[n][e];
+            const bool alike = size < SEVERAL && size != i && f->slope[n][e] == f->slope[k][d];
+            const int64_t v =
+                alike ? value[size] : value[i] + away * (int64_t)STEP / f->slope[k][d];
             bool goes_on = false;
             if (size == SEVERAL || size == i || v < 1 || v > INT16_MAX || v == value[i] ||
                 v == right)
@@ -241,10 +266,7 @@ static enum pith_status move_size(struct open_import *o, uint32_t *value, const 
             return status;
         for (uint32_t k = 0; follows[i] && !alone && k < sizeof usual / sizeof *usual; k++) {
             struct stop s;
-            const uint32_t before = value[i];
-            value[i] = usual[k];
-            status = pith_onnx_find_stop(o, value, UINT32_MAX, &s);
-            value[i] = before;
+            status = stop_with(o, value, i, usual[k], &s);
             if (status)
                 return status;
             if (s.place <= furthest)
@@ -256,7 +278,7 @@ static enum pith_status move_size(struct open_import *o, uint32_t *value, const 
     }
     *found = furthest > at->place;
     if (*found)
-        value[size] = as;
+        set_value(o, value, size, as);
     moved[size] = moved[size] || *found;
     return PITH_OK;
 }
@@ -324,8 +346,11 @@ static enum pith_status pass_stop(struct open_import *o, uint32_t *value, const 
     bool follows[SIZE_NAMES], any = false;
     enum pith_status status = PITH_OK;
     memset(f.size, FREE, sizeof f.size);
-    for (uint32_t i = 0; i < o->names.n && !status; i++)
-        status = note_followed(o, value, i, at, &f, &follows[i]);
+    for (uint32_t i = 0; i < o->names.n && !status; i++) {
+        follows[i] = true;
+        if (!is_joined(o, i))
+            status = note_followed(o, value, i, at, &f, &follows[i]);
+    }
     for (uint32_t i = o->names.n; i-- > 0 && !*found && !status;)
         if (!follows[i] && !pith_onnx_range_of(o, i))
             status = fix_size(o, value, i, at, &f, found);

@@ -87,11 +87,11 @@ static enum pith_status note_dim(struct open_import *o, uint32_t input, uint32_t
     }
     clean_name(text, o->shape[input].name, dim, name);
     const struct size_range *known = known_size(o, text, name);
+    for (; known && *known->same_as; known = known_size(o, name, name))
+        text = strcpy(name, known->same_as);
     o->shape[input].dim[dim] = known && known->low == known->high ? known->low : 0;
     if (o->shape[input].dim[dim])
         return PITH_OK;
-    if (known && *known->same_as)
-        text = strcpy(name, known->same_as);
     const uint32_t n_names = o->names.n;
     if (!d->named || strcmp(text, "N") == 0 ||
         !pith_size_parse(text, strlen(text), &o->names, true, &d->e) || d->e.n_quotients) {

@@ -243,21 +243,62 @@ static void drop_name(struct open_import *o, uint32_t name)
                     o->dims[i].e.term[t].factor[k]--;
 }
 
+/* Everywhere in place of size i, which loses its name. false: `by` is too long somewhere. */
+static bool replace(struct open_import *o, uint32_t i, const struct size_expression *by)
+{
+    bool fits = true;
+    for (uint32_t k = 0; k < o->n_dims && fits; k++) {
+        struct size_expression e = o->dims[k].e;
+        fits = substitute(&e, i, by);
+    }
+    for (uint32_t k = 0; k < o->n_dims && fits; k++)
+        substitute(&o->dims[k].e, i, by);
+    if (fits)
+        drop_name(o, i);
+    return fits;
+}
+
+/* Formulas may have sizes that were found to be a number or another size. */
+static void apply_ranges(struct open_import *o)
+{
+    for (uint32_t i = 0; i < o->names.n; i++) {
+        const struct size_range *r = pith_onnx_range_of(o, i);
+        struct size_expression by = {.divisor = 1, .n_terms = 1};
+        if (!r || (!*r->same_as && r->low != r->high))
+            continue;
+        by.term[0].times = (int32_t)r->low;
+        if (!*r->same_as || pith_size_parse(r->same_as, strlen(r->same_as), &o->names, true, &by))
+            i -= replace(o, i, &by);
+    }
+}
+
+/* Dimensions that are open no more. */
+static void drop_numbers(struct open_import *o)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->n_dims; i++) {
+        const struct open_dim *d = &o->dims[i];
+        int32_t dim = 0;
+        const bool number =
+            !d->batch && d->e.n_quotients == 0 && d->e.n_terms == 1 && d->e.term[0].n_factors == 0;
+        if (number && pith_size_value(&d->e, NULL, &dim))
+            o->shape[d->input].dim[d->dim] = (uint32_t)dim;
+        else
+            o->dims[n++] = *d;
+    }
+    o->n_dims = n;
+}
+
 void pith_onnx_apply_relations(struct open_import *o)
 {
     for (uint32_t r = 0; r < o->n_relations; r++) {
         struct size_expression by;
         const char *name = o->relation[r].name, *formula = o->relation[r].formula;
-        const uint32_t i = pith_size_name(&o->names, name, strlen(name));
-        bool fits =
-            i != UINT32_MAX && pith_size_parse(formula, strlen(formula), &o->names, false, &by);
-        for (uint32_t k = 0; k < o->n_dims && fits; k++) {
-            struct size_expression e = o->dims[k].e;
-            fits = substitute(&e, i, &by);
-        }
-        for (uint32_t k = 0; k < o->n_dims && fits; k++)
-            substitute(&o->dims[k].e, i, &by);
-        if (fits)
-            drop_name(o, i);
+        const uint32_t i = pith_size_name(&o->names, name, strlen(name)), n = o->names.n;
+        if (i == UINT32_MAX || !pith_size_parse(formula, strlen(formula), &o->names, true, &by) ||
+            !replace(o, i, &by))
+            o->names.n = n;
     }
+    apply_ranges(o);
+    drop_numbers(o);
 }

@@ -248,6 +248,25 @@ def streams(seed):
                    [("y", T.FLOAT, ["time", H])]), {"time": [1, 3, 50], "n": [1]}, {}
 
 
+def halved(seed):
+    """Three names of one length, which only halves of it show, and a mask as long as it and the past; the past of
+    another file is a number."""
+    g = Graph(seed)
+    half = lambda x: g.node("MaxPool", x, kernel_shape=[2], strides=[2])
+    g.node("Mul", g.node("Concat", "past", "new", axis=2), "weights", out="y")
+    x = half("x")
+    g.node("Add", half("new"), x, out="sum")
+    g.node("Add", half("like"), x, out="other")
+    outputs = [("y", T.FLOAT, [1, 4, "all"]), ("sum", T.FLOAT, [1, 4, "half"]), ("other", T.FLOAT, [1, 4, "half"])]
+    if seed % 2:
+        g.node("MatMul", "past", g.weight(12, 3), out="fixed")
+        outputs.append(("fixed", T.FLOAT, [1, 4, 3]))
+    return g.model([("like", T.FLOAT, [1, 4, "again"]), ("x", T.FLOAT, [1, 4, "length"]),
+                    ("past", T.FLOAT, [1, 4, "past"]), ("new", T.FLOAT, [1, 4, "short"]),
+                    ("weights", T.FLOAT, [1, 1, "total"])], outputs), \
+        {"length": [2, 17, 50], "past": [12] if seed % 2 else [1, 12, 40]}, {}
+
+
 def switched(seed):
     """Other values below a length of 300, another axis below 20."""
     g = Graph(seed)
@@ -337,7 +356,9 @@ def outputs_of(file, feed, work, names):
 def feed_of(model, sizes, fixed, rng):
     feed = {}
     for i in model.graph.input:
-        shape = [d.dim_value or eval(d.dim_param, {}, {"steps": sizes.get("time")} | sizes)
+        length = sizes.get("length", 0)
+        same = {"steps": sizes.get("time"), "again": length, "short": length, "total": length + sizes.get("past", 0)}
+        shape = [d.dim_value or eval(d.dim_param, {}, same | sizes)
                  for d in i.type.tensor_type.shape.dim]
         if i.name in fixed:
             feed[i.name] = np.full(shape, fixed[i.name], np.int64)
@@ -447,9 +468,10 @@ def main():
     failed = False
     seed = int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
-        for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features, text_line, frames, streams,
-                     switched, padded, counted_loop):
-            for line in check(make, seed, work):
+        for make, by in [(make, 0) for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features,
+                                                text_line, frames, streams, halved, switched, padded, counted_loop)] + [
+                (halved, 1)]:
+            for line in check(make, seed + by, work):
                 print(f"{make.__name__}: {line}")
                 failed = True
         for line in stages(seed, work):
