@@ -245,6 +245,7 @@ static void columns_run(const struct depthwise_f32_job *job, const struct clamp 
     }
 }
 
+#ifndef ORDERED /* whose sums have another end: ordered_f32_impl.h */
 void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
 {
     const struct conv_geom *g = job->g;
@@ -259,3 +260,4 @@ void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
         ISA(pith_act_rows_f32)
     (&job->act, job->y, job->y_step, job->planes, (size_t)g->oh * g->ow);
 }
+#endif

@@ -4,6 +4,7 @@
 #define ORDERED(name) name##_ordered
 #define LANES 4
 #define ROWS 4u
+#define VECTORS 2u
 #include <string.h>
 #include "kernels/kernel_ordered.h"
 

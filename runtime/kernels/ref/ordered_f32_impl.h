@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ordered_f32_impl.h - template of the dense kernels whose bits are the same on every CPU
  * (kernel_ordered.h). Parameters: ORDERED(name), the name with the level's suffix; vec and LANES;
- * ROWS of a panel that are multiplied at once; sum_taps, which makes the sums of depthwise_f32.
+ * ROWS of a panel times VECTORS of columns that are summed at once, so many that they, VECTORS of
+ * b, one of a and a product are all registers; sum_taps, which makes the sums of depthwise_f32.
  *
  * Lanes are elements of the result, or, of gemv_f32, sixteen sums that every level has; so the
  * width of a register decides how many chains of additions run side by side, never what is in one.
@@ -15,16 +16,19 @@
 
 typedef float column __attribute__((vector_size(ORDERED_MR * sizeof(float)))); /* of a panel */
 
-#define VECTORS                                                                                    \
-    3u /* side by side: ROWS * VECTORS sums, VECTORS of b and one of a are all registers */
+#define K_PART 128u /* of k at a time: what two tiles of rows read of b stays in the first cache   \
+                     */
+#define SINGLES 4u  /* side by side, to hide the latency of an addition */
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* ---- gemm_f32 -------------------------------------------------------------------------------- */
 
-/* Rows first .. first + ROWS of a panel times nv vectors of columns from j on. */
-ALWAYS void tile(const struct gemm_f32_job *job, const float *a, float *c, uint32_t j,
-                 uint32_t rows, const uint32_t nv)
+/* The first `rows` rows, from `row` on, of a panel times nv vectors of columns from j on. With a
+ * constant number of rows sums go from registers to c. */
+ALWAYS void tile(const struct gemm_f32_job *job, const float *a, uint32_t row, uint32_t j,
+                 const uint32_t rows, const uint32_t nv)
 {
+    float *c = job->c + row * job->ldc + j;
     vec acc[ROWS][VECTORS];
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < ROWS; i++)
@@ -32,8 +36,9 @@ ALWAYS void tile(const struct gemm_f32_job *job, const float *a, float *c, uint3
         for (uint32_t v = 0; v < nv; v++)
             acc[i][v] = (vec){0};
     if (job->resume)
+#pragma GCC unroll 8
         for (uint32_t i = 0; i < rows; i++)
-            memcpy(acc[i], c + i * job->ldc + j, nv * sizeof(vec));
+            memcpy(acc[i], c + i * job->ldc, nv * sizeof(vec));
     const float *b = job->b + j;
     for (size_t k = job->k; k > 0; k--, a += ORDERED_MR, b += job->ldb) {
         vec x[VECTORS];
@@ -46,30 +51,51 @@ ALWAYS void tile(const struct gemm_f32_job *job, const float *a, float *c, uint3
             for (uint32_t v = 0; v < nv; v++)
                 acc[i][v] += a[i] * x[v];
     }
+    const bool biased = job->finish && job->bias_row;
+#pragma GCC unroll 8
     for (uint32_t i = 0; i < rows; i++)
-        memcpy(c + i * job->ldc + j, acc[i], nv * sizeof(vec));
+#pragma GCC unroll 3
+        for (uint32_t v = 0; v < nv; v++) {
+            vec y = acc[i][v];
+            if (biased)
+                y += job->bias_row[row + i];
+            memcpy(c + i * job->ldc + v * LANES, &y, sizeof y);
+        }
 }
 
-/* What of the columns fills no vector: column by column, a panel's rows side by side. */
-static void columns(const struct gemm_f32_job *job, const float *a, float *c, uint32_t j,
-                    uint32_t rows)
+static void tile_of_rows(const struct gemm_f32_job *job, const float *a, uint32_t row, uint32_t j,
+                         uint32_t rows, const uint32_t nv)
 {
-    for (; j < job->n; j++) {
-        float sum[ORDERED_MR] = {0};
-        if (job->resume)
-            for (uint32_t i = 0; i < rows; i++)
-                sum[i] = c[i * job->ldc + j];
-        column acc;
-        memcpy(&acc, sum, sizeof acc);
-        for (size_t k = 0; k < job->k; k++) {
-            column w;
-            memcpy(&w, a + k * ORDERED_MR, sizeof w);
-            acc += w * job->b[k * job->ldb + j];
-        }
-        memcpy(sum, &acc, sizeof sum);
-        for (uint32_t i = 0; i < rows; i++)
-            c[i * job->ldc + j] = sum[i];
+    if (rows != ROWS)
+        tile(job, a, row, j, rows, nv);
+    else if (nv == 3 && VECTORS > 2)
+        tile(job, a, row, j, ROWS, 3);
+    else if (nv == 2)
+        tile(job, a, row, j, ROWS, 2);
+    else
+        tile(job, a, row, j, ROWS, 1);
+}
+
+/* n columns that fill no vector, a panel's rows side by side. */
+ALWAYS void columns(const struct gemm_f32_job *job, const float *a, uint32_t row, uint32_t j,
+                    uint32_t rows, const uint32_t n)
+{
+    column acc[SINGLES] = {0};
+    float *c = job->c + row * job->ldc + j;
+    for (uint32_t i = 0; i < rows && job->resume; i++)
+        for (uint32_t v = 0; v < n; v++)
+            acc[v][i] = c[i * job->ldc + v];
+    for (size_t k = 0; k < job->k; k++) {
+        column w;
+        memcpy(&w, a + k * ORDERED_MR, sizeof w);
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < n; v++)
+            acc[v] += w * job->b[k * job->ldb + j + v];
     }
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t v = 0; v < n; v++)
+            c[i * job->ldc + v] =
+                job->finish && job->bias_row ? acc[v][i] + job->bias_row[row + i] : acc[v][i];
 }
 
 /* The loops below test a pointer before they begin. GCC 14 turns a loop that also ends where a
@@ -105,12 +131,10 @@ static void activate(const struct dense_act *act, float *y, size_t n)
         pith_activate_row(act->kind, act->a, act->b, y, y, n);
 }
 
-/* After the last k: bias of the row, of the column, the residual, the activation. */
+/* Behind the bias of the row: bias of the column, the residual, the activation. */
 static void finish_row(const struct gemm_f32_job *job, uint32_t i)
 {
     float *c = job->c + i * job->ldc;
-    if (job->bias_row)
-        add_number(c, job->bias_row[i], job->n);
     if (job->bias_col)
         add_row(c, job->bias_col, job->n);
     if (job->residual)
@@ -125,24 +149,27 @@ static void panel(const struct gemm_f32_job *job, uint32_t first)
     uint32_t j = 0;
     for (uint32_t nv; (nv = (job->n - j) / LANES) > 0; j += nv * LANES) {
         nv = nv < VECTORS ? nv : VECTORS;
-        for (uint32_t i = 0; i < all; i += ROWS) {
-            const uint32_t rows = all - i < ROWS ? all - i : ROWS;
-            float *c = job->c + (first + i) * job->ldc;
-            if (nv == 3)
-                tile(job, a + i, c, j, rows, 3);
-            else if (nv == 2)
-                tile(job, a + i, c, j, rows, 2);
-            else
-                tile(job, a + i, c, j, rows, 1);
-        }
+        for (uint32_t i = 0; i < all; i += ROWS)
+            tile_of_rows(job, a + i, first + i, j, all - i < ROWS ? all - i : ROWS, nv);
     }
-    columns(job, a, job->c + first * job->ldc, j, all);
+    for (; j + SINGLES <= job->n; j += SINGLES)
+        columns(job, a, first, j, all, SINGLES);
+    for (; j < job->n; j++)
+        columns(job, a, first, j, all, 1);
 }
 
 void ORDERED(pith_gemm_f32)(const struct gemm_f32_job *job)
 {
-    for (uint32_t i = 0; i < job->m; i += ORDERED_MR)
-        panel(job, i);
+    struct gemm_f32_job part = *job;
+    for (size_t k = 0; k < job->k || k == 0; k += K_PART) {
+        part.a = job->a + k * ORDERED_MR;
+        part.b = job->b + k * job->ldb;
+        part.k = job->k - k < K_PART ? (uint32_t)(job->k - k) : K_PART;
+        part.resume = job->resume || k > 0;
+        part.finish = job->finish && k + part.k == job->k;
+        for (uint32_t i = 0; i < job->m; i += ORDERED_MR)
+            panel(&part, i);
+    }
     if (job->finish)
         for (uint32_t i = 0; i < job->m; i++)
             finish_row(job, i);
