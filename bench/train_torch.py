@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One step of training in PyTorch (forward, loss, backward) on LeNet-5 and ResNet-20, batch 128, in
-both memory layouts; the peer of bench_train.
+"""PyTorch as the peer of `pith train`, in an environment of its own:
 
-    python bench/train_torch.py [THREADS]
+    python bench/train_torch.py [THREADS]                   one step (forward, loss, backward) of LeNet-5 and ResNet-20,
+                                                            batch 128, in both memory layouts: the peer of bench_train
+    python bench/train_torch.py decoder NET.onnx NAMES TEXT LENGTH EPOCHS [BATCH [RATE]]
 
-needs torch in an environment of its own."""
+The second trains what samples/make_decoder.py made from the same weights, on the same windows, with the same number of
+steps, optimizer and schedule as samples/generate.sh does, and prints the loss on every tenth window, which is held out;
+the windows have another order. Needs the package onnx, too."""
+import math
 import statistics
 import sys
 import time
@@ -55,7 +59,72 @@ def lenet5():
                          nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
 
 
+class Graph(nn.Module):
+    """The nodes of an ONNX file of one input, one after the other; float constants of more than one number learn."""
+
+    def __init__(self, path):
+        import onnx
+        super().__init__()
+        graph = onnx.load(path).graph
+        self.nodes, self.input, self.output = graph.node, graph.input[0].name, graph.output[0].name
+        self.helper, self.fixed, self.weights = onnx.helper, {}, nn.ParameterDict()
+        for t in graph.initializer:
+            value = torch.tensor(onnx.numpy_helper.to_array(t))
+            if value.is_floating_point() and value.numel() > 1:
+                self.weights[t.name] = nn.Parameter(value)
+            else:
+                self.fixed[t.name] = value
+
+    OPERATORS = {
+        "Add": lambda a, b: a + b, "Mul": lambda a, b: a * b, "MatMul": lambda a, b: a @ b,
+        "Relu": lambda x: x.relu(), "LessOrEqual": lambda a, b: a <= b, "Where": torch.where,
+        "Gather": lambda x, i: x[i], "Shape": lambda x: torch.tensor(x.shape),
+        "Range": lambda a, b, step: torch.arange(a, b, step), "Unsqueeze": lambda x, at: x.unsqueeze(int(at)),
+        "Reshape": lambda x, to: x.reshape([x.shape[k] if d == 0 else d for k, d in enumerate(to.tolist())]),
+        "Transpose": lambda x, perm: x.permute(perm), "Softmax": lambda x, axis: x.softmax(axis),
+        "LayerNormalization": lambda x, w, b, axis: F.layer_norm(x, x.shape[axis:], w, b)}
+
+    def forward(self, x):
+        values = {**self.fixed, **self.weights, self.input: x}
+        for n in self.nodes:
+            attributes = {a.name: self.helper.get_attribute_value(a) for a in n.attribute}
+            values[n.output[0]] = self.OPERATORS[n.op_type](*(values[i] for i in n.input), **attributes)
+        return values[self.output]
+
+
+def decoder(path, names, text, length, epochs, batch=16, rate=2e-3):
+    net, length, epochs, batch, rate = Graph(path), int(length), int(epochs), int(batch), float(rate)
+    characters = [c.rstrip("\n") for c in open(names, encoding="utf-8")]
+    number = {{"\\n": "\n", "\\r": "\r", "\\t": "\t", "\\\\": "\\"}.get(c, c): i for i, c in enumerate(characters)}
+    ids = torch.tensor([number[c] for c in open(text, encoding="utf-8", newline="").read()])
+    starts = torch.arange(0, len(ids) - length, length)
+    held, rest = starts[::10], starts[torch.arange(len(starts)) % 10 != 0]
+    at = torch.arange(length)
+
+    def loss(windows):
+        return F.cross_entropy(net(ids[windows[:, None] + at]).flatten(0, 1), ids[windows[:, None] + at + 1].flatten())
+
+    optimizer = torch.optim.Adam(net.parameters(), rate)
+    step, steps = 0, len(rest) // batch * epochs
+    generator = torch.Generator().manual_seed(1)
+    for epoch in range(epochs):
+        total, shuffled = 0, rest[torch.randperm(len(rest), generator=generator)]
+        for k in range(len(rest) // batch):
+            optimizer.param_groups[0]["lr"] = rate * 0.5 * (1 + math.cos(math.pi * step / steps))
+            optimizer.zero_grad()
+            value = loss(shuffled[k * batch:(k + 1) * batch])
+            value.backward()
+            optimizer.step()
+            total, step = total + value.item(), step + 1
+        with torch.no_grad():
+            of = [(loss(w).item(), len(w)) for w in held.split(64)]
+        print(f"epoch {epoch + 1}/{epochs}  loss {total / (len(rest) // batch):.4f}  held out: loss "
+              f"{sum(v * n for v, n in of) / len(held):.4f}  {step} steps", flush=True)
+
+
 def main():
+    if sys.argv[1:2] == ["decoder"]:
+        return decoder(*sys.argv[2:])
     torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
     for name, net, shape in (("LeNet-5", lenet5(), (128, 1, 28, 28)),
                              ("ResNet-20", ResNet20(), (128, 3, 32, 32))):

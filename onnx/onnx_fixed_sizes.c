@@ -17,7 +17,8 @@
 #define STEP                                                                                       \
     240u /* a multiple of most strides, so what follows the size differs by a whole number */
 #define MOST_TRIED (1u << 20)
-#define NARROW 12u /* ranges that hold fewer numbers are too small to find formulas in */
+#define LARGE_SQUARE 1024u /* a side of pictures of more patches than tables have positions */
+#define NARROW 12u         /* ranges that hold fewer numbers are too small to find formulas in */
 
 static void note_numbers(struct onnx_import *im, uint32_t value, struct stop *s)
 {
@@ -232,6 +233,51 @@ static enum pith_status fix_dim(struct open_import *o, uint32_t *value, const st
     return right ? fix_as(o, value, i, right, at->place, found) : status;
 }
 
+/* *with: the numbers that make the last dimensions of operand k those of operand n, which follow no
+ * size; size[*count]: those that change. */
+static void match_operand(const struct open_import *o, const struct stop *at,
+                          const struct followed *f, uint32_t k, uint32_t n, uint32_t *with,
+                          uint32_t *size, uint32_t *count)
+{
+    const struct shape *own = &at->shape[k], *other = &at->shape[n];
+    *count = 0;
+    for (uint32_t e = 1; e <= own->rank && e <= other->rank; e++) {
+        const uint32_t d = own->rank - e, i = f->size[k][d];
+        const int64_t away = (int64_t)other->dim[other->rank - e] - own->dim[d];
+        if (i >= SEVERAL || f->size[n][other->rank - e] != FREE || pith_onnx_range_of(o, i) ||
+            other->dim[other->rank - e] < 2 || away == 0)
+            continue;
+        const int64_t v = with[i] + away * (int64_t)STEP / f->slope[k][d];
+        if (v < 1 || v > INT16_MAX)
+            continue;
+        set_value(o, with, i, (uint32_t)v);
+        size[(*count)++] = i;
+    }
+}
+
+/* Several sizes of one operand, of which another one takes one number each. */
+static enum pith_status fix_together(struct open_import *o, uint32_t *value, const struct stop *at,
+                                     const struct followed *f, bool *found)
+{
+    enum pith_status status = PITH_OK;
+    for (uint32_t k = 0; k < at->n && !*found; k++)
+        for (uint32_t n = 0; n < at->n && !*found; n++) {
+            uint32_t with[SIZE_NAMES], size[PITH_MAX_RANK], count;
+            struct stop s;
+            memcpy(with, value, sizeof with);
+            match_operand(o, at, f, k, n, with, size, &count);
+            if (k == n || count < 2)
+                continue;
+            status = pith_onnx_find_stop(o, with, UINT32_MAX, &s);
+            if (status || s.place <= at->place)
+                continue;
+            memcpy(value, with, sizeof with);
+            for (uint32_t i = 0; i < count && !status; i++)
+                status = fix_as(o, value, size[i], value[size[i]], at->place, found);
+        }
+    return status;
+}
+
 static enum pith_status fix_size(struct open_import *o, uint32_t *value, uint32_t i,
                                  const struct stop *at, const struct followed *f, bool *found)
 {
@@ -354,6 +400,8 @@ static enum pith_status pass_stop(struct open_import *o, uint32_t *value, const 
     for (uint32_t i = o->names.n; i-- > 0 && !*found && !status;)
         if (!follows[i] && !pith_onnx_range_of(o, i))
             status = fix_size(o, value, i, at, &f, found);
+    if (!status && !*found)
+        status = fix_together(o, value, at, &f, found);
     if (status || *found)
         return status;
     for (uint32_t i = 0; i < o->names.n; i++) {
@@ -365,10 +413,103 @@ static enum pith_status pass_stop(struct open_import *o, uint32_t *value, const 
     return any ? move_size(o, value, at, follows, moved, found) : PITH_OK;
 }
 
+/* ---- squares --------------------------------------------------------------------------------- */
+
+/* Where import stops with pictures of v x v, and a dimension of what the node `of` reads. */
+struct square {
+    struct open_import *o;
+    const uint32_t *value;
+    uint32_t side[2]; /* the sizes */
+    uint32_t of, operand, dim;
+};
+
+static enum pith_status stop_of_square(const struct square *q, uint32_t v, struct stop *s)
+{
+    uint32_t with[SIZE_NAMES];
+    memcpy(with, q->value, sizeof with);
+    set_value(q->o, with, q->side[0], v);
+    set_value(q->o, with, q->side[1], v);
+    return pith_onnx_find_stop(q->o, with, q->of, s);
+}
+
+/* *v: the smallest square, of at most `most`, of which that dimension is at least `least`. */
+static enum pith_status smallest_square(const struct square *q, uint32_t least, uint32_t most,
+                                        uint32_t *v)
+{
+    enum pith_status status = PITH_OK;
+    uint32_t low = 0;
+    for (*v = most; *v - low > 1 && !status;) {
+        const uint32_t middle = low + (*v - low) / 2;
+        struct stop s;
+        status = stop_of_square(q, middle, &s);
+        const bool enough = s.place >= q->of && s.n > q->operand &&
+                            s.shape[q->operand].rank > q->dim &&
+                            s.shape[q->operand].dim[q->dim] >= least;
+        *(enough ? v : &low) = middle;
+    }
+    return status;
+}
+
+/* That dimension has to be `number`: both sizes are the roundest number that makes it so. */
+static enum pith_status fix_square(const struct square *q, uint32_t number, uint32_t *value,
+                                   bool *found)
+{
+    uint32_t first = 0, next = 0;
+    struct stop s = {0};
+    enum pith_status status = smallest_square(q, number, LARGE_SQUARE, &first);
+    if (!status)
+        status = smallest_square(q, number + 1, LARGE_SQUARE, &next);
+    if (status || next <= first)
+        return status;
+    const uint32_t v = pith_onnx_roundest(first, next - 1);
+    status = stop_of_square(q, v, &s);
+    *found = !status && s.place > q->of;
+    for (uint32_t i = 0; i < 2 && *found; i++) {
+        set_value(q->o, value, q->side[i], v);
+        add_range(q->o, q->side[i], v, v, 1);
+    }
+    return status;
+}
+
+/* Pictures whose patches are as many as positions of a table: the node where large ones stop shows
+ * how many, as a dimension that grows with them beside one that does not. A single patch, which
+ * goes on everywhere, is none of them. */
+static enum pith_status fix_patches(struct open_import *o, uint32_t *value, bool *found)
+{
+    struct square q = {.o = o, .value = value, .of = UINT32_MAX};
+    struct stop at, larger;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->names.n; i++)
+        if (o->picture[i] && !pith_onnx_range_of(o, i) && n++ < 2)
+            q.side[n - 1] = i;
+    if (n != 2)
+        return PITH_OK;
+    enum pith_status status = stop_of_square(&q, LARGE_SQUARE / 2, &at);
+    q.of = at.place;
+    if (!status)
+        status = stop_of_square(&q, LARGE_SQUARE, &larger);
+    if (status == PITH_ERR_LIMIT) /* such pictures are too large for it */
+        return PITH_OK;
+    if (status || at.place == UINT32_MAX || larger.place != at.place || larger.n != at.n)
+        return status;
+    for (uint32_t k = 0; k < at.n; k++)
+        for (uint32_t e = 1; e <= at.shape[k].rank; e++)
+            for (uint32_t other = 0; other < at.n && !status && !*found; other++) {
+                const struct shape *b = &at.shape[other];
+                q.operand = k;
+                q.dim = at.shape[k].rank - e;
+                if (larger.shape[k].dim[q.dim] > at.shape[k].dim[q.dim] && e <= b->rank &&
+                    b->dim[b->rank - e] > 1 &&
+                    b->dim[b->rank - e] == larger.shape[other].dim[b->rank - e])
+                    status = fix_square(&q, b->dim[b->rank - e], value, found);
+            }
+    return status;
+}
+
 enum pith_status pith_onnx_fix_sizes(struct open_import *o, uint32_t *value, bool *found)
 {
-    bool again = true, moved[SIZE_NAMES] = {false};
-    enum pith_status status = PITH_OK;
+    bool again = true, fixed = false, moved[SIZE_NAMES] = {false};
+    enum pith_status status = fix_patches(o, value, &fixed);
     struct stop at;
     while (again && !status) {
         again = false;

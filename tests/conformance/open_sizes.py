@@ -220,6 +220,26 @@ def features(seed):
                    [("y", T.FLOAT, ["time", H]), ("z", T.FLOAT, ["time", 3])]), {"time": [1, 3, 50], "features": [16]}, {}
 
 
+def bands(seed):
+    """Two open dimensions of which a table takes one number each."""
+    g = Graph(seed)
+    g.node("MatMul", g.node("Mul", g.node("Tanh", "x"), g.weight(20, 3)), g.weight(3, 5), out="y")
+    return g.model([("x", T.FLOAT, ["time", "bands", "rows"])], [("y", T.FLOAT, ["time", "bands", 5])]), \
+        {"time": [1, 3, 50], "bands": [20], "rows": [3]}, {}
+
+
+def patches(seed):
+    """A table has positions for 9 patches, and one for what stands before them."""
+    g = Graph(seed)
+    p = g.node("Conv", "x", g.weight(6, 3, 8, 8), kernel_shape=[8, 8], strides=[8, 8])
+    n = g.node("Concat", g.node("Unsqueeze", g.dim("x", 0), g.ints(0)), g.ints(1, 6), axis=0)
+    x = g.node("Transpose", g.node("Reshape", p, g.ints(0, 6, -1)), perm=[0, 2, 1])
+    x = g.node("Concat", g.node("Expand", g.weight(1, 1, 6), n), x, axis=1)
+    g.node("Softmax", g.node("Add", x, g.weight(1, 10, 6)), axis=-1, out="y")
+    return g.model([("x", T.FLOAT, ["N", 3, "height", "width"])], [("y", T.FLOAT, ["N", 10, 6])]), \
+        {"N": [1, 3], "height": [24], "width": [24]}, {}
+
+
 def text_line(seed):
     """A line of text: one row of features is left of heights 24 to 47."""
     g = Graph(seed)
@@ -469,7 +489,8 @@ def main():
     seed = int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
         for make, by in [(make, 0) for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features,
-                                                text_line, frames, streams, halved, switched, padded, counted_loop)] + [
+                                                bands, patches, text_line, frames, streams, halved, switched, padded,
+                                                counted_loop)] + [
                 (halved, 1)]:
             for line in check(make, seed + by, work):
                 print(f"{make.__name__}: {line}")
