@@ -157,6 +157,9 @@ def check(directory):
         failed += int(got > most)
         print(f"{'ok' if got <= most else 'FAILED'} {name}: {what} {got:.6g}, at most {most:.6g}")
 
+    # On a CPU without VNNI, onnxruntime's products of u8 by i8 saturate at 16 bits: its nodes run apart, in floats.
+    exact = ort.SessionOptions()
+    exact.add_session_config_entry("session.disable_quant_qdq", "1")
     for name in sorted(f[:-7] for f in os.listdir(directory) if f.endswith(".d.onnx")):
         for suffix in (".pith", ".d.onnx"):
             expect(name, suffix, size(name, suffix), 1.01 * size(name, ".onnx"))
@@ -167,7 +170,7 @@ def check(directory):
         x = np.load(path(name, ".x.npy"))
         want, back = (ort.InferenceSession(path(name, s)).run(None, {"x": x})[0]
                       for s in (".onnx", ".d.onnx"))
-        whole = ort.InferenceSession(path(name, ".q.onnx")).run(None, {"x": x})[0]
+        whole = ort.InferenceSession(path(name, ".q.onnx"), exact).run(None, {"x": x})[0]
         db = 10 * np.log10((want ** 2).sum() / ((whole - want) ** 2).sum())
         expect(name, "dB of integers in onnxruntime, less", -db, -28)
         scale = np.abs(want).max()
