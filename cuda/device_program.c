@@ -36,11 +36,14 @@ int pith_device_record(struct device_program *d, const struct action *a)
 union program_arg {
     uint32_t words[PROGRAM_WORDS];
     struct spmv_args spmv;
+    struct conv_args conv;
     struct program_move move;
 };
 
 /* An action as a step, but for the address of its struct; false: it has no place. A row of a sparse
- * weight has a warp, of however many there are in a block. */
+ * weight has a warp, of however many there are in a block. Threads have one output of a pool or a
+ * direct convolution each, so that less is compiled into the program: where they had several, a
+ * launch has work enough to stay one. */
 static bool step_of(const struct lowering *l, const struct action *a, struct program_step *s,
                     union program_arg *arg)
 {
@@ -55,12 +58,14 @@ static bool step_of(const struct lowering *l, const struct action *a, struct pro
         s->grid[0] = blocks < 1 ? 1 : blocks < 1024 ? (uint32_t)blocks : 1024;
         return true;
     }
-    if (a->kind != ACTION_LAUNCH || !words_of[a->kernel])
+    s->kernel = a->kernel == LAUNCH_pool_small ? LAUNCH_pool : a->kernel;
+    if (a->kind != ACTION_LAUNCH || !words_of[s->kernel])
         return false;
-    s->kernel = a->kernel;
-    s->words = words_of[a->kernel];
+    s->words = words_of[s->kernel];
     memcpy(s->grid, a->grid, sizeof s->grid);
     memcpy(arg->words, l->args + a->arg, s->words * 4u);
+    if (a->kernel == LAUNCH_conv_direct_f32)
+        arg->conv.each = 1;
     if (a->kernel == LAUNCH_spmv_relative) {
         arg->spmv.warps = GEMV_ROWS;
         s->grid[0] = (arg->spmv.g.n + GEMV_ROWS - 1) / GEMV_ROWS;

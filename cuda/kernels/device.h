@@ -38,6 +38,7 @@ extern __shared__ __align__(16) float launch_shared[];
         name##_body(&arg);                                                                         \
     }                                                                                              \
     DEVICE void name##_body(const struct type *arg)
+#define IN_PROGRAM false /* program.cu */
 #define THREAD threadIdx.x
 #define BLOCK_X blockIdx.x
 #define BLOCK_Y blockIdx.y

@@ -157,9 +157,9 @@ DEVICE void direct(const struct conv_args *arg, uint32_t each, uint32_t stride)
 
 KERNEL_OF(conv_direct_f32, conv_args, LAUNCH_THREADS, 4)
 {
-    if (arg->each == EACH_DIRECT)
+    if (!IN_PROGRAM && arg->each == EACH_DIRECT)
         direct(arg, EACH_DIRECT, 1);
-    else if (arg->each == 2)
+    else if (!IN_PROGRAM && arg->each == 2)
         direct(arg, 2, 2);
     else
         direct(arg, 1, 1);

@@ -30,7 +30,6 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(reduce_rows, reduce_args)                                                               \
     KERNEL(reduce_columns, reduce_args)                                                            \
     KERNEL(pool, pool_args)                                                                        \
-    KERNEL(pool_small, pool_args)                                                                  \
     KERNEL(gemm_f32, gemm_args)                                                                    \
     KERNEL(gemm_parts, gemm_args)                                                                  \
     KERNEL(gemv_f32, gemm_args)                                                                    \
@@ -54,6 +53,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(softmax_long, softmax_args)                                                             \
     KERNEL(softmax_columns, softmax_args)                                                          \
     KERNEL(norm_rows, norm_args)                                                                   \
+    KERNEL(pool_small, pool_args)                                                                  \
     KERNEL(gemm_i8, gemm_i8_args)                                                                  \
     KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
     KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \

@@ -12,6 +12,8 @@ static __shared__ struct {
 #pragma push_macro("KERNEL_OF")
 #undef KERNEL_OF
 #define KERNEL_OF(name, type, threads, blocks) DEVICE void name##_body(const struct type *arg)
+#undef IN_PROGRAM
+#define IN_PROGRAM true
 #undef BLOCK_X
 #undef BLOCK_Y
 #undef BLOCK_Z

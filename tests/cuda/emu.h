@@ -14,6 +14,7 @@ struct emu_place {
 };
 extern struct emu_place emu_now;
 
+#define IN_PROGRAM false
 #define THREAD emu_now.thread
 #define BLOCK_X emu_now.x
 #define BLOCK_Y emu_now.y

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The PTX that is shipped, interpreted (ptx.h): all cases of the operators beside the emulator, with the same bits, and alone,
 # against the CPU's reference. test_device_counts.c counts what the kernels cost there.
-[ -n "$("$MAKE" -s --eval 'print-nvcc: ; @echo $(NVCC)' print-nvcc)" ] || { echo "no nvcc"; exit 77; }
+nvcc=$("$MAKE" -s --eval 'print-nvcc: ; @echo $(NVCC)' print-nvcc)
+[ -n "$nvcc" ] || { echo "no nvcc"; exit 77; }
 status=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -18,6 +19,9 @@ for text in "$PITH_O"/../cuda/compute_*.ptx; do
         run "$PITH_O/tests/cuda/test_device_$cases"
         run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_$cases"
     done
+    # ptxas takes it, too, as a driver of that version has to
+    "$(dirname "$nvcc")/ptxas" -arch=sm_"$(echo "$text" | sed 's/.*_//; s/\.ptx//')" --entry zip "$text" -o "$work/zip.cubin" 2>"$work/said" ||
+        { head -3 "$work/said"; status=1; }
     # a reader that takes anything would find nothing
     sed 's/fma\.rn\.f32/fmb.rn.f32/' "$text" >"$work/other.ptx"
     PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_counts" >"$work/said" 2>&1 && { echo "an unknown instruction is taken"; status=1; }
