@@ -199,12 +199,22 @@ enum trial {
     TRIAL_WRONG,       /* other shapes */
 };
 
+/* Of sizes shapes say all: 0 is that of the input, which import writes where they are the same. */
+static bool same_resize(const int32_t *a, const int32_t *b)
+{
+    return memcmp(a, b, ATTR_RESIZE_DIMS * sizeof *a) == 0 &&
+           memcmp(a + ATTR_RESIZE_SCALES, b + ATTR_RESIZE_SCALES,
+                  (ATTR_RESIZE_EXCLUDE + 1 - ATTR_RESIZE_SCALES) * sizeof *a) == 0;
+}
+
 /* Of a Reshape shapes say all: an entry is a number, or what is left. */
 static bool same_attributes(const struct pith_model *m, const struct pith_node *is,
                             const struct node_note *node)
 {
     if (is->op == PITH_OP_SLICE)
         return same_slice(node->attr, is->attr, &m->values[is->in[0]]);
+    if (is->op == PITH_OP_RESIZE)
+        return same_resize(node->attr, is->attr);
     return is->op == PITH_OP_RESHAPE ||
            memcmp(node->attr, is->attr, node->n_slots * sizeof *node->attr) == 0;
 }

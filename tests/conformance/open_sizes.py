@@ -240,6 +240,17 @@ def patches(seed):
         {"N": [1, 3], "height": [24], "width": [24]}, {}
 
 
+def positions(seed):
+    """A table of 3 x 3 positions is resized to the patches, and stays as it is along 3 of them."""
+    g = Graph(seed)
+    p = g.node("Conv", "x", g.weight(6, 3, 8, 8), kernel_shape=[8, 8], strides=[8, 8])
+    size = g.node("Concat", g.ints(1, 6), g.node("Slice", g.node("Shape", p), g.ints(2), g.ints(4)), axis=0)
+    table = g.node("Resize", g.weight(1, 6, 3, 3), "", "", size, mode="cubic", cubic_coeff_a=-0.75)
+    g.node("Tanh", g.node("Add", p, table), out="y")
+    return g.model([("x", T.FLOAT, ["N", 3, "height", "width"])], [("y", T.FLOAT, ["N", 6, "rows", "columns"])]), \
+        {"N": [1, 3], "height": [8, 24, 90], "width": [16, 24, 31, 64]}, {}
+
+
 def text_line(seed):
     """A line of text: one row of features is left of heights 24 to 47."""
     g = Graph(seed)
@@ -434,8 +445,8 @@ def check(make, seed, work):
         shapes = [w for n, a in feed.items() for w in ("--input-shape", n + ":" + "x".join(map(str, a.shape)))]
         r = run("import", f"{work}/net.onnx", *shapes, "-q", "-f", "-o", f"{work}/fixed.pith")
         same = outputs_of(f"{work}/fixed.pith", feed, work, names) if r.returncode == 0 else r.stderr
-        # A bias that is a constant in the fixed file is added in the product, where the sum has other roundings.
-        off = 1e-6 if make is bias else 0
+        # A bias or table that is a constant in the fixed file is added in the product, where the sum has other roundings.
+        off = {bias: 1e-6, positions: 4e-6}.get(make, 0)
         if isinstance(same, str) or any(np.abs(a - b).max() > off for a, b in zip(same, got)):
             bad.append(f"{at}: not the bits of a file with these sizes {same if isinstance(same, str) else ''}")
     return bad
@@ -489,8 +500,8 @@ def main():
     seed = int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
         for make, by in [(make, 0) for make in (encoder, decoder, bias, unet, sound, steps, windows, resampled, features,
-                                                bands, patches, text_line, frames, streams, halved, switched, padded,
-                                                counted_loop)] + [
+                                                bands, patches, positions, text_line, frames, streams, halved, switched,
+                                                padded, counted_loop)] + [
                 (halved, 1)]:
             for line in check(make, seed + by, work):
                 print(f"{make.__name__}: {line}")
