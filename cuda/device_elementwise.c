@@ -23,7 +23,7 @@ static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, 
  * serves both. */
 bool pith_device_map(struct lowering *l, const struct step *s)
 {
-    struct epilogue_act act = pith_activation_of(s->args.info, s->args.attr);
+    struct dense_act act = pith_activation_of(s->args.info, s->args.attr);
     return launch_map(l, s, act.kind, act.a, act.b);
 }
 

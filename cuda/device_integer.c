@@ -67,7 +67,7 @@ static struct residual_tail residual_of(struct lowering *l, const struct device_
                               .x_signed = other->in[0]->type == PITH_I8,
                               .y_signed = y->out[0]->type == PITH_I8};
     if (j->act) {
-        struct epilogue_act act = pith_activation_of(j->act->args.info, j->act->args.attr);
+        struct dense_act act = pith_activation_of(j->act->args.info, j->act->args.attr);
         t.act = act.kind;
         t.act_a = act.a;
         t.act_b = act.b;

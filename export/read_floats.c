@@ -279,7 +279,7 @@ static uint32_t function_of(const struct reading *r, const struct pith_node *n)
 
 static enum pith_status activate(struct reading *r, const struct pith_node *n)
 {
-    struct epilogue_act act = pith_activation_of(pith_op_get(n->op), n->attr);
+    struct dense_act act = pith_activation_of(pith_op_get(n->op), n->attr);
     struct step *s;
     if (act.kind == ACT_NONE)
         act.kind = function_of(r, n);

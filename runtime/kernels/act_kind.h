@@ -18,4 +18,9 @@ enum act_kind {
     ACT_SWISH = 10 /* x * sigmoid(x) */
 };
 
+struct dense_act {
+    enum act_kind kind;
+    float a, b;
+};
+
 #endif

@@ -36,12 +36,6 @@
 #include "kernels/act_kind.h"
 #include "kernels/kernel_list.h"
 
-/* What happens to a finished sum: y = act(sum + bias + residual). NULL: none. */
-struct dense_act {
-    enum act_kind kind;
-    float a, b;
-};
-
 struct gemm_f32_job {
     const float *a; /* packed panels [ceil(m/mr)][a_step / mr][mr], from the first k of this job */
     size_t a_step;  /* floats from one panel to the next, >= k * mr */

@@ -29,7 +29,7 @@ void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features);
 const struct row_kernels *pith_row_kernels(const struct pith_kernels *kernels);
 
 /* pith_activate_row with the kernels there are: y[i] = act(x[i]), i < n; y may be x. */
-void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a, float b,
-                      const float *x, float *y, size_t n);
+void pith_activate_by(const struct row_kernels *row, struct dense_act act, const float *x, float *y,
+                      size_t n);
 
 #endif

@@ -48,22 +48,22 @@ const struct row_kernels *pith_row_kernels(const struct pith_kernels *kernels)
     return kernels ? &kernels->row : &reference;
 }
 
-void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a, float b,
-                      const float *x, float *y, size_t n)
+void pith_activate_by(const struct row_kernels *row, struct dense_act act, const float *x, float *y,
+                      size_t n)
 {
-    if (act == ACT_RELU)
+    if (act.kind == ACT_RELU)
         row->relu(x, y, n);
-    else if (act == ACT_CLIP)
-        row->clip(x, a, b, y, n);
-    else if (act == ACT_SIGMOID)
+    else if (act.kind == ACT_CLIP)
+        row->clip(x, act.a, act.b, y, n);
+    else if (act.kind == ACT_SIGMOID)
         row->sigmoid(x, y, n);
-    else if (act == ACT_SWISH)
+    else if (act.kind == ACT_SWISH)
         row->swish(x, y, n);
-    else if (act == ACT_TANH)
+    else if (act.kind == ACT_TANH)
         row->tanh(x, y, n);
     else if (row->elementwise &&
-             (act == ACT_LEAKY || act == ACT_HARD_SIGMOID || act == ACT_HARD_SWISH))
-        row->elementwise->act(act, a, b, x, y, n);
+             (act.kind == ACT_LEAKY || act.kind == ACT_HARD_SIGMOID || act.kind == ACT_HARD_SWISH))
+        row->elementwise->act(act.kind, act.a, act.b, x, y, n);
     else
-        pith_activate_row(act, a, b, x, y, n);
+        pith_activate_row(act.kind, act.a, act.b, x, y, n);
 }

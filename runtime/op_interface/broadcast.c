@@ -216,9 +216,8 @@ static void run_tiles(void *arg, size_t begin, size_t end)
 #endif
 
 /* Long rows are cut into pieces, so that one long row feeds several threads, too. */
-void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *env,
-                              pith_broadcast_row *row, const void *a, const void *b, void *y,
-                              const uint32_t bytes[3])
+void pith_broadcast_run(const struct broadcast *bc, const struct op_env *env,
+                        pith_broadcast_row *row, const struct broadcast_data *data)
 {
     size_t row_elems = bc->dim[bc->rank - 1], rows = 1;
     for (uint32_t i = 0; i + 1 < bc->rank; i++)
@@ -226,10 +225,10 @@ void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *e
     size_t pieces = (row_elems + PIECE - 1) / PIECE;
     struct broadcast_job job = {.bc = bc,
                                 .row = row,
-                                .a = a,
-                                .b = b,
-                                .y = y,
-                                .bytes = {bytes[0], bytes[1], bytes[2]},
+                                .a = data->a,
+                                .b = data->b,
+                                .y = data->y,
+                                .bytes = {data->bytes[0], data->bytes[1], data->bytes[2]},
                                 .row_elems = row_elems,
                                 .pieces = pieces};
 #ifdef SHORT_ROW
@@ -247,12 +246,4 @@ void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *e
     }
 #endif
     pith_op_range(env, rows * pieces, row_elems < PIECE ? row_elems : PIECE, run_pieces, &job);
-}
-
-void pith_broadcast_run(const struct broadcast *bc, const struct op_env *env,
-                        pith_broadcast_row *row, const void *a, const void *b, void *y,
-                        uint32_t elem_bytes)
-{
-    const uint32_t bytes[3] = {elem_bytes, elem_bytes, elem_bytes};
-    pith_broadcast_run_mixed(bc, env, row, a, b, y, bytes);
 }

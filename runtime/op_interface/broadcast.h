@@ -31,14 +31,14 @@ struct broadcast pith_broadcast_plan(const struct shape *a, const struct shape *
 /* Elements of operand `which` before row number `row` (rows in output order). */
 size_t pith_broadcast_offset(const struct broadcast *bc, uint32_t which, size_t row);
 
+struct broadcast_data {
+    const void *a, *b;
+    void *y;
+    uint32_t bytes[3]; /* of an element of a, b and y */
+};
+
 /* Calls row() for all rows (long rows in pieces), through env's threads where it pays. */
 void pith_broadcast_run(const struct broadcast *bc, const struct op_env *env,
-                        pith_broadcast_row *row, const void *a, const void *b, void *y,
-                        uint32_t elem_bytes);
-
-/* Likewise with elements of bytes[0], bytes[1] and bytes[2] in a, b and y. */
-void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *env,
-                              pith_broadcast_row *row, const void *a, const void *b, void *y,
-                              const uint32_t bytes[3]);
+                        pith_broadcast_row *row, const struct broadcast_data *data);
 
 #endif

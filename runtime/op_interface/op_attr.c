@@ -37,7 +37,7 @@ static bool field_ok(const struct attr_field *f, const int32_t *value)
     return false;
 }
 
-struct epilogue_act pith_activation_of(const struct op_info *info, const int32_t *attr)
+struct dense_act pith_activation_of(const struct op_info *info, const int32_t *attr)
 {
     static const uint8_t kind[] = {
         [PITH_OP_RELU] = ACT_RELU,
@@ -52,13 +52,13 @@ struct epilogue_act pith_activation_of(const struct op_info *info, const int32_t
         const int32_t of = attr[ATTR_KIND];
         const bool is_gelu = of == UNARY_GELU || of == UNARY_GELU_TANH;
         const enum act_kind gelu = of == UNARY_GELU ? ACT_GELU : ACT_GELU_TANH;
-        return (struct epilogue_act){.kind = is_gelu ? gelu : ACT_NONE};
+        return (struct dense_act){.kind = is_gelu ? gelu : ACT_NONE};
     }
     if ((size_t)info->op >= sizeof kind || kind[info->op] == ACT_NONE)
-        return (struct epilogue_act){.kind = ACT_NONE};
-    return (struct epilogue_act){(enum act_kind)kind[info->op],
-                                 info->n_slots > 0 ? attr_f32(attr, 0) : 0.0f,
-                                 info->n_slots > 1 ? attr_f32(attr, 1) : 0.0f};
+        return (struct dense_act){.kind = ACT_NONE};
+    return (struct dense_act){(enum act_kind)kind[info->op],
+                              info->n_slots > 0 ? attr_f32(attr, 0) : 0.0f,
+                              info->n_slots > 1 ? attr_f32(attr, 1) : 0.0f};
 }
 
 /* Lists are empty by default: a count of 0. */

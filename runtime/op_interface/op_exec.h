@@ -15,15 +15,10 @@ struct epilogue {
     bool residual_last;           /* it is channels-last, as op_args.x_last */
 };
 
-struct epilogue_act {
-    enum act_kind kind;
-    float a, b;
-};
-
 /* What an operator is as an activation; ACT_NONE: it is none. Of the unary functions GELU is one,
  * by its kind; the others are dearer than what fusing saves, or rare. Schemas put a in slot 0, b
  * in 1. */
-struct epilogue_act pith_activation_of(const struct op_info *info, const int32_t *attr);
+struct dense_act pith_activation_of(const struct op_info *info, const int32_t *attr);
 
 /* A grid of integers: scale (or factor) and zero point, NULL for 0. */
 struct grid_operand {

@@ -14,7 +14,7 @@
 
 struct activation_job {
     const struct row_kernels *row;
-    struct epilogue_act act;
+    struct dense_act act;
     const float *x;
     float *y;
 };
@@ -23,8 +23,7 @@ struct activation_job {
 static void activate_range(void *arg, size_t begin, size_t end)
 {
     const struct activation_job *j = arg;
-    pith_activate_by(j->row, j->act.kind, j->act.a, j->act.b, j->x + begin, j->y + begin,
-                     end - begin);
+    pith_activate_by(j->row, j->act, j->x + begin, j->y + begin, end - begin);
 }
 
 static void run_activation(const struct op_args *args, const struct op_env *env)

@@ -273,17 +273,22 @@ static bool sees_nothing(const struct attention *a, const struct head *h, size_t
     return true;
 }
 
-/* Softmax has left NaN where all scores are -inf, or one is NaN. Scores [n, width], those of
- * queries m .. m + width - 1 in columns; inverse: of their sums. */
-static void clear_unseeing(const struct attention *a, const struct head *h, size_t m, float *s,
-                           size_t ld, size_t width, float *inverse)
+/* [n, width], those of queries m .. m + width - 1 in columns. */
+struct scores {
+    float *s;
+    size_t ld, m, width;
+};
+
+/* Softmax has left NaN where all scores are -inf, or one is NaN. inverse: of their sums. */
+static void clear_unseeing(const struct attention *a, const struct head *h, struct scores s,
+                           float *inverse)
 {
-    for (size_t j = 0; j < width; j++) {
-        if (inverse[j] == inverse[j] || !sees_nothing(a, h, m + j))
+    for (size_t j = 0; j < s.width; j++) {
+        if (inverse[j] == inverse[j] || !sees_nothing(a, h, s.m + j))
             continue;
         inverse[j] = 0.0f;
         for (size_t n = 0; n < a->n; n++)
-            s[n * ld + j] = 0.0f;
+            s.s[n * s.ld + j] = 0.0f;
     }
 }
 
@@ -306,7 +311,7 @@ static void head_plain(const struct attention *a, const struct head *h, float *s
         row->softmax(s, s, 1, a->n);
         float first = s[0];
         if (h->mask)
-            clear_unseeing(a, h, i, s, 1, 1, &first);
+            clear_unseeing(a, h, (struct scores){s, 1, i, 1}, &first);
         for (size_t d = 0; d < a->e; d++) {
             float sum = 0.0f;
             for (size_t j = 0; j < a->n; j++)
@@ -453,7 +458,7 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
         mask_tile(a, h, t->s, t->mask);
     pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, factor);
     if (h->mask)
-        clear_unseeing(a, h, m, t->s, nr, width, factor);
+        clear_unseeing(a, h, (struct scores){t->s, nr, m, width}, factor);
     job = (struct gemm_f32_job){.a = strided ? h->v : t->v,
                                 .a_step = (strided ? 1 : (size_t)a->n) * dense->mr,
                                 .a_row = strided,

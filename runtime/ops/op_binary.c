@@ -133,8 +133,10 @@ static void run_binary(const struct op_args *args, const struct op_env *env, enu
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
     pith_broadcast_row *row = pith_binary_row(env, kind, rows, a->type);
-    pith_broadcast_run(&bc, env, row, a->data, b->data, args->out[0]->data,
-                       pith_type_bytes(a->type));
+    const uint32_t bytes = pith_type_bytes(a->type);
+    pith_broadcast_run(
+        &bc, env, row,
+        &(struct broadcast_data){a->data, b->data, args->out[0]->data, {bytes, bytes, bytes}});
 }
 
 /* In place where one operand has the output's shape; the planner checks that and that nothing

@@ -85,11 +85,12 @@ static void run_compare(const struct op_args *args, const struct op_env *env)
     uint32_t in_bytes = pith_type_bytes(a->type);
     /* Elements of the output are shorter than those read, so the steps of both are kept separately.
      */
-    const uint32_t bytes[3] = {in_bytes, in_bytes, 1};
+    const struct broadcast_data data = {
+        a->data, b->data, args->out[0]->data, {in_bytes, in_bytes, 1}};
     pith_broadcast_row *row = a->type == PITH_BOOL
                                   ? bools[kind]
                                   : pith_binary_row(env, kinds[kind], numbers[kind], a->type);
-    pith_broadcast_run_mixed(&bc, env, row, a->data, b->data, args->out[0]->data, bytes);
+    pith_broadcast_run(&bc, env, row, &data);
 }
 
 static const struct attr_field fields[] = {{ATTR_INT, ATTR_KIND, -1, 0, COMPARE_END - 1}};

@@ -71,10 +71,16 @@ static size_t sum_bytes(const struct conv_job *j)
     return j->row.wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
-/* What tap `tap` of all channels adds to an output row; x and w: from the first channel on. Row
- * by row along the last axis, so that the inner loop has one weight and a run of inputs. */
-static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint8_t *x,
-                    const uint8_t *w, int32_t zero_w, uint8_t *y)
+/* Of an output plane, from the first channel on. */
+struct plane_inputs {
+    const uint8_t *x, *w;
+    int32_t zero_w;
+};
+
+/* What tap `tap` of all channels adds to an output row. Row by row along the last axis, so that the
+ * inner loop has one weight and a run of inputs. */
+static void add_tap(const struct conv_job *j, const struct plane_inputs *p, size_t row, size_t tap,
+                    uint8_t *y)
 {
     const struct window *v = &j->v;
     const struct window_axis *a = &v->axis[v->n - 1];
@@ -83,10 +89,10 @@ static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint
     if (!pith_window_row(v, row, tap, &t))
         return;
     size_t n = (size_t)(t.end - t.begin), each = pith_type_bytes(j->row.type);
-    x += (t.in_row * (size_t)a->in + (size_t)t.first) * each;
+    const uint8_t *x = p->x + (t.in_row * (size_t)a->in + (size_t)t.first) * each;
     y += (size_t)t.begin * sum_bytes(j);
     for (size_t c = 0; c < j->c; c++, x += v->in * each) {
-        int32_t scale = integer_at(j->type_w, w, c * v->taps + tap) - zero_w;
+        int32_t scale = integer_at(j->type_w, p->w, c * v->taps + tap) - p->zero_w;
         pith_integer_row_add(&j->row, x, scale, y, n);
     }
 }
@@ -97,10 +103,10 @@ static void conv_plane(const struct conv_job *j, size_t item)
     const struct window *v = &j->v;
     size_t o = item % (j->o * j->groups), image = item / (j->o * j->groups);
     size_t width = (size_t)v->axis[v->n - 1].out, each = sum_bytes(j);
-    const uint8_t *w = j->w + o * j->c * v->taps * pith_type_bytes(j->type_w);
-    const uint8_t *x =
-        j->x + (image * j->groups + o / j->o) * j->c * v->in * pith_type_bytes(j->row.type);
-    int32_t zero = j->zero_w ? integer_at(j->type_w, j->zero_w, o * j->step_w) : 0;
+    const struct plane_inputs p = {
+        .x = j->x + (image * j->groups + o / j->o) * j->c * v->in * pith_type_bytes(j->row.type),
+        .w = j->w + o * j->c * v->taps * pith_type_bytes(j->type_w),
+        .zero_w = j->zero_w ? integer_at(j->type_w, j->zero_w, o * j->step_w) : 0};
     uint8_t *y = j->y + item * v->out * each;
     for (size_t r = 0; r < v->out_rows; r++, y += width * each) {
         /* Sums begin at 0 or at the bias; what comes behind may be added in any order, modulo
@@ -110,7 +116,7 @@ static void conv_plane(const struct conv_job *j, size_t item)
             for (size_t i = 0; i < width; i++)
                 memcpy(y + i * each, j->bias + o * each, each);
         for (size_t tap = 0; tap < v->taps; tap++)
-            add_tap(j, r, tap, x, w, zero, y);
+            add_tap(j, &p, r, tap, y);
     }
 }
 

@@ -296,23 +296,29 @@ static struct column_tap column_tap(const struct up_axis *v, int64_t k)
     return t;
 }
 
-/* Adds pixels [p, p + n) of one input row to n_o planes: from[0] is the first of them under the
- * first tap, those under the next lie `ld` further, and those of the next plane behind all taps.
- * w: a factor for each tap, or NULL. */
-static void add_run(const struct up_job *j, float *planes, size_t n_o, size_t p, size_t n,
-                    const float *from, size_t ld, const float *w)
+/* Pixels [p, p + n) of one input row: from[0] is the first of them under the first tap, those under
+ * the next lie `ld` further, and those of the next plane behind all taps. */
+struct pixel_run {
+    size_t p, n;
+    const float *from;
+    size_t ld;
+};
+
+/* Adds a run to n_o planes. w: a factor for each tap, or NULL. */
+static void add_run(const struct up_job *j, float *planes, size_t n_o, struct pixel_run run,
+                    const float *w)
 {
-    const size_t kernel = (size_t)j->v.kernel;
-    const int64_t first = (int64_t)p % j->v.in, last = first + (int64_t)n;
+    const size_t kernel = (size_t)j->v.kernel, ld = run.ld;
+    const int64_t first = (int64_t)run.p % j->v.in, last = first + (int64_t)run.n;
     for (size_t tap = 0; tap < j->taps; tap += kernel) {
         int64_t y;
-        if (!output_row(j, (int64_t)p / j->v.in, (int64_t)(tap / kernel), &y))
+        if (!output_row(j, (int64_t)run.p / j->v.in, (int64_t)(tap / kernel), &y))
             continue;
         for (size_t k = 0; k < kernel; k++) {
             const struct column_tap t = j->columns[k];
             const int64_t begin = t.begin > first ? t.begin : first;
             const int64_t count = (t.end < last ? t.end : last) - begin;
-            const float *restrict x = from + (tap + k) * ld + (begin - first);
+            const float *restrict x = run.from + (tap + k) * ld + (begin - first);
             float *restrict to = planes + y * j->v.out + t.to + begin;
             const float scale = w ? w[tap + k] : 1.0f;
             for (size_t o = 0; o < n_o; o++, x += j->taps * ld, to += j->out_pixels)
@@ -381,7 +387,7 @@ static void run_unit(const struct up_job *j, size_t unit, float *scratch)
         for (size_t i = 0, count; i < gemm.n; i += count) {
             const size_t left = gemm.n - i, width = (size_t)j->v.in - (p + i) % (size_t)j->v.in;
             count = width < left ? width : left;
-            add_run(j, planes, n_o, p + i, count, col + i, nr, NULL);
+            add_run(j, planes, n_o, (struct pixel_run){p + i, count, col + i, nr}, NULL);
         }
     }
     interleave(j, planes, n_o, col + j->unit_o * j->taps * nr);
@@ -401,7 +407,8 @@ static void direct_unit(const struct up_job *j, size_t unit, float *scratch)
         const float *x = j->x + (g * j->c + c) * j->pixels;
         const float *w = j->w + ((own * j->c + c) * j->o + o + plane) * j->taps;
         for (size_t p = j->pixels; p > 0; p -= width)
-            add_run(j, planes + plane * j->out_pixels, 1, p - width, width, x + p - width, 0, w);
+            add_run(j, planes + plane * j->out_pixels, 1,
+                    (struct pixel_run){p - width, width, x + p - width, 0}, w);
     }
     interleave(j, planes, n_o, scratch);
 }

@@ -125,11 +125,12 @@ static void run_power(const struct op_args *args, const struct op_env *env)
     };
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
-    const uint32_t bytes[3] = {pith_type_bytes(a->type), pith_type_bytes(b->type),
-                               pith_type_bytes(a->type)};
+    const uint32_t bytes = pith_type_bytes(a->type);
+    const struct broadcast_data data = {
+        a->data, b->data, args->out[0]->data, {bytes, pith_type_bytes(b->type), bytes}};
     pith_broadcast_row *row = rows[power_type(a->type)][power_type(b->type)];
     row = row ? row : row_of_floats(env, b);
-    pith_broadcast_run_mixed(&bc, env, row, a->data, b->data, args->out[0]->data, bytes);
+    pith_broadcast_run(&bc, env, row, &data);
 }
 
 const struct op_info pith_op_power = {
@@ -218,8 +219,10 @@ static void run_mod(const struct op_args *args, const struct op_env *env)
                                                            BROADCAST_ROW_TABLE(mod_sign_dividend)};
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
-    pith_broadcast_run(&bc, env, rows[args->attr[ATTR_MOD_FMOD]][row_type_of(a->type)], a->data,
-                       b->data, args->out[0]->data, pith_type_bytes(a->type));
+    const uint32_t bytes = pith_type_bytes(a->type);
+    pith_broadcast_run(
+        &bc, env, rows[args->attr[ATTR_MOD_FMOD]][row_type_of(a->type)],
+        &(struct broadcast_data){a->data, b->data, args->out[0]->data, {bytes, bytes, bytes}});
 }
 
 static const struct attr_field mod_fields[] = {{ATTR_INT, ATTR_MOD_FMOD, 0, 0, 1}};

@@ -75,10 +75,20 @@ static number_f32_fn *number_of(int32_t kind)
     }
 }
 
+/* Ranges of any cut: elements are independent. */
+struct unary_job {
+    const struct row_kernels *row;
+    int32_t kind;
+    float alpha, gamma;
+    const struct tview *x;
+    void *y;
+};
+
 /* The kind is tested outside of the loops: one test a run of elements, not one an element. */
-static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
-                      const float *x, float *y, size_t n)
+static void unary_f32(const struct unary_job *j, const float *x, float *y, size_t n)
 {
+    const struct row_kernels *row = j->row;
+    const int32_t kind = j->kind;
     row_f32_fn *of_row = row_of(row, kind);
     number_f32_fn *of_number = number_of(kind);
     const bool sine = kind == UNARY_SIN || kind == UNARY_COS; /* of which there are rows, too */
@@ -89,9 +99,9 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
     else if (kind == UNARY_EXP)
         row->exp(x, 0.0f, y, n);
     else if (row->elementwise)
-        row->elementwise->unary(kind, alpha, gamma, x, y, n);
+        row->elementwise->unary(kind, j->alpha, j->gamma, x, y, n);
     else
-        unary_rows(kind, alpha, gamma, x, y, n);
+        unary_rows(kind, j->alpha, j->gamma, x, y, n);
 }
 
 /* Unsigned arithmetic, in which negating the smallest integer is defined and gives itself. */
@@ -109,15 +119,6 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
 UNARY_INTEGER(int32_t, uint32_t)
 UNARY_INTEGER(int64_t, uint64_t)
 
-/* Ranges of any cut: elements are independent. */
-struct unary_job {
-    const struct row_kernels *row;
-    int32_t kind;
-    float alpha, gamma;
-    const struct tview *x;
-    void *y;
-};
-
 static void unary_range(void *arg, size_t begin, size_t end)
 {
     const struct unary_job *j = arg;
@@ -125,7 +126,7 @@ static void unary_range(void *arg, size_t begin, size_t end)
     const void *px = (const uint8_t *)j->x->data + at;
     void *py = (uint8_t *)j->y + at;
     if (j->x->type == PITH_F32) {
-        unary_f32(j->row, j->kind, j->alpha, j->gamma, px, py, n);
+        unary_f32(j, px, py, n);
     } else if (j->x->type == PITH_I32) {
         unary_int32_t(j->kind, px, py, n);
     } else if (j->x->type == PITH_I64) {

@@ -78,12 +78,15 @@ static void run_variadic(const struct op_args *args, const struct op_env *env)
     if (!whole || (args->n_in == 1 && x->data != y->data)) {
         struct broadcast bc = pith_broadcast_plan(&x->shape, &y->shape);
         /* FIRST reads y only to give the row its length; it writes input 0 repeated. */
-        pith_broadcast_run(&bc, env, copies[type], x->data, y->data, y->data, bytes);
+        pith_broadcast_run(
+            &bc, env, copies[type],
+            &(struct broadcast_data){x->data, y->data, y->data, {bytes, bytes, bytes}});
     }
     for (uint32_t i = 1; i < args->n_in; i++, a = y->data) {
         struct broadcast bc = pith_broadcast_plan(&y->shape, &args->in[i]->shape);
-        pith_broadcast_run(&bc, env, pith_binary_row(env, kinds[kind], rows[kind], x->type), a,
-                           args->in[i]->data, y->data, bytes);
+        pith_broadcast_run(
+            &bc, env, pith_binary_row(env, kinds[kind], rows[kind], x->type),
+            &(struct broadcast_data){a, args->in[i]->data, y->data, {bytes, bytes, bytes}});
     }
     if (kind == VARIADIC_MEAN) {
         struct divide_job job = {y->data, (float)args->n_in};

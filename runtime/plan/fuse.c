@@ -107,7 +107,7 @@ static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t 
 
 static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
 {
-    struct epilogue_act act = pith_activation_of(node->info, node->attr);
+    struct dense_act act = pith_activation_of(node->info, node->attr);
     if (act.kind == ACT_NONE)
         return false;
     np->act = act.kind;

@@ -12,15 +12,21 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Outputs [from, from + n) of output row `row` under tap `tap`, channels [c0, c1), to b[c - c0]. */
-static void row_columns(const struct window_columns *j, size_t row, size_t tap, size_t c0,
-                        size_t c1, size_t from, size_t n, float *b)
+/* Outputs [from, from + n) of output row `row`. */
+struct row_part {
+    size_t row, from, n;
+};
+
+/* Under tap `tap`, channels [c0, c1), to b[c - c0]. */
+static void row_columns(const struct window_columns *j, struct row_part part, size_t tap, size_t c0,
+                        size_t c1, float *b)
 {
+    const size_t n = part.n;
     const struct window *v = j->v;
     const struct window_axis *a = &v->axis[v->n - 1];
-    const int64_t low = (int64_t)from, high = (int64_t)(from + n);
+    const int64_t low = (int64_t)part.from, high = (int64_t)(part.from + n);
     struct tap_row t;
-    bool any = pith_window_row(v, row, tap, &t);
+    bool any = pith_window_row(v, part.row, tap, &t);
     const int64_t first = t.first + (t.begin < low ? (low - t.begin) * a->stride : 0);
     const int64_t begin = t.begin < low ? low : t.begin, end = t.end > high ? high : t.end;
     any = any && begin < end;
@@ -47,7 +53,7 @@ void pith_window_columns(const struct window_columns *j)
         size_t c1 = least(j->channels, c0 + (j->k1 - k));
         for (size_t p = j->p0; p < j->p0 + j->n;) {
             size_t from = p % width, n = least(width - from, j->p0 + j->n - p);
-            row_columns(j, p / width, tap, c0, c1, from, n,
+            row_columns(j, (struct row_part){p / width, from, n}, tap, c0, c1,
                         j->b + (k - j->k0) * j->ldb + (p - j->p0));
             p += n;
         }

@@ -139,15 +139,16 @@ static void fill_zero(uint8_t *to, size_t n, int32_t zero, bool wide)
             words[i] = (uint16_t)zero;
 }
 
-/* The first `inside` pixels of input row `row`, channels [c0, c0 + n), of 16 bits: as i16. Kernels
- * of 16 bits take i16: an u16 goes 32768 down by its highest bit. */
-static void copy_words(const struct conv_run *r, size_t image, size_t row, size_t inside,
-                       uint32_t c0, uint32_t n, uint16_t *band)
+/* The first `inside` pixels of input row `row`, n channels from from->channel on, of 16 bits: as
+ * i16. Kernels of 16 bits take i16: an u16 goes 32768 down by its highest bit. */
+static void copy_words(const struct conv_run *r, const struct place_band *from, size_t row,
+                       size_t inside, uint32_t n, uint16_t *band)
 {
     const struct integer_conv *c = r->c;
-    const uint16_t flip = c->x_signed ? 0 : 0x8000, *x = (const void *)r->data->x;
+    const uint16_t flip = c->x_signed ? 0 : 0x8000, *x = (const void *)from->x;
     size_t plane = (size_t)c->h * c->w, pixel = c->channels_last ? c->channels : 1;
-    x += image * plane * c->channels + row * c->w * pixel + c0 * (c->channels_last ? 1 : plane);
+    x += from->image * plane * c->channels + row * c->w * pixel +
+         from->channel * (c->channels_last ? 1 : plane);
     for (size_t i = 0; i < n; i++, x += c->channels_last ? 1 : plane)
         for (size_t p = 0; p < inside; p++)
             band[p * n + i] = x[p * pixel] ^ flip;
@@ -155,23 +156,23 @@ static void copy_words(const struct conv_run *r, size_t image, size_t row, size_
 
 /* The same of n channels of bytes, as u8, each as often as a depthwise product has outputs of it.
  * Planes are turned to the end of what they become. */
-static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_t inside,
-                       uint32_t c0, uint32_t n, uint8_t *band)
+static void copy_bytes(const struct conv_run *r, const struct place_band *from, size_t row,
+                       size_t inside, uint32_t n, uint8_t *band)
 {
     const struct integer_conv *c = r->c;
     const bool wide = r->l->wide && !r->l->depthwise;
     const uint8_t flip = c->x_signed ? 0x80 : 0;
     const uint32_t times = r->l->depthwise ? r->l->og : 1;
     const size_t plane = (size_t)c->h * c->w;
-    const uint8_t *x = r->data->x + image * plane * c->channels;
+    const uint8_t *x = from->x + from->image * plane * c->channels;
     if (!c->channels_last) {
         uint8_t *last = wide ? band + inside * n : band;
         const struct turned t = {(ptrdiff_t)plane, times * n, times * n, inside, 1, times};
-        pith_turn(&t, x + c0 * plane + row * c->w, last);
+        pith_turn(&t, x + from->channel * plane + row * c->w, last);
         copy_run(band, last, inside * t.rows, flip, wide);
         return;
     }
-    x += row * c->w * c->channels + c0;
+    x += row * c->w * c->channels + from->channel;
     if (times > 1) {
         pith_turn(&(struct turned){1, 1, inside * n * times, 1, 1, times}, x, band);
         copy_run(band, band, inside * n * times, flip, wide);
@@ -183,11 +184,10 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
     }
 }
 
-/* `rows` input rows under output rows oy .. of an image. Rows and columns outside the image are
- * filled, so kernels need no test. The padding on the left may be wider than all that the windows
- * see of a row: `inside` is then 0. */
-static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint32_t c0,
-                      uint64_t rows, uint8_t *band)
+/* from->rows input rows. Rows and columns outside the image are filled, so kernels need no test.
+ * The padding on the left may be wider than all that the windows see of a row: `inside` is then 0.
+ */
+static void fill_rows(const struct conv_run *r, const struct place_band *from, uint8_t *band)
 {
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = r->l;
@@ -196,17 +196,17 @@ static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint3
     const size_t pixel = l->depthwise ? c->outputs : l->cg;
     size_t left = least(c->pad_left, l->width), inside = least(l->width - left, c->w);
     size_t right = l->width - left - inside;
-    int64_t iy = (int64_t)oy * c->stride_h - c->pad_top;
-    for (uint64_t i = 0; i < rows; i++, iy++, band += l->row) {
+    int64_t iy = (int64_t)from->oy * c->stride_h - c->pad_top;
+    for (uint64_t i = 0; i < from->rows; i++, iy++, band += l->row) {
         if (iy < 0 || iy >= c->h) {
             fill_zero(band, l->width * pixel, r->zero, wide);
             continue;
         }
         fill_zero(band, left * pixel, r->zero, wide);
         if (c->words)
-            copy_words(r, image, (size_t)iy, inside, c0, n, (void *)(band + left * l->pixel));
+            copy_words(r, from, (size_t)iy, inside, n, (void *)(band + left * l->pixel));
         else
-            copy_bytes(r, image, (size_t)iy, inside, c0, n, band + left * l->pixel);
+            copy_bytes(r, from, (size_t)iy, inside, n, band + left * l->pixel);
         fill_zero(band + (left + inside) * l->pixel, right * pixel, r->zero, wide);
     }
 }
@@ -217,25 +217,37 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
 {
     const uint32_t left = r->c->oh - oy;
     const uint64_t missing = r->l->rows > left ? r->l->rows - left : 0;
+    struct place_band from = {.x = r->data->x,
+                              .zero = r->zero,
+                              .image = image,
+                              .oy = oy,
+                              .channel = c0,
+                              .rows = r->l->in_rows - missing};
     if (GRID_BUILT && (r->l->folded || r->l->step_h > 1 || r->l->step_w > 1))
-        pith_integer_fill_places(r->c, r->l, &r->k->bytes, r->data->x, (uint8_t)r->zero,
-                                 &(struct place_band){image, oy, c0, r->l->in_rows - missing},
-                                 band);
-    else
-        fill_rows(r, image, oy, c0, r->l->in_rows - missing * r->c->stride_h, band);
+        pith_integer_fill_places(r->c, r->l, &r->k->bytes, &from, band);
+    else {
+        from.rows = r->l->in_rows - missing * r->c->stride_h;
+        fill_rows(r, &from, band);
+    }
 }
 
-/* n pixels of `outputs` values, `step` bytes apart, into planes from pixel `at` of output o on. The
- * tile is [n pixels][outputs], and the planes are [outputs][pixels]. */
-static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uint32_t outputs,
-                         size_t at, uint32_t n, const uint8_t *tile, size_t step)
+/* [n pixels][outputs] values, pixels `step` bytes apart. */
+struct sums_tile {
+    const uint8_t *sums;
+    size_t step;
+    uint32_t n, outputs;
+};
+
+/* A tile into planes [outputs][pixels] from pixel `at` of output o on. */
+static void write_planes(const struct conv_run *r, size_t image, uint32_t o, size_t at,
+                         const struct sums_tile *t)
 {
     const struct integer_conv *c = r->c;
     size_t pixels = (size_t)c->oh * c->ow, element = c->to_values ? 1 : integer_sum_bytes(c);
     uint8_t *plane = r->data->y + ((image * c->outputs + o) * pixels + at) * element;
-    pith_turn(
-        &(struct turned){(ptrdiff_t)(step / element), pixels, n, outputs, (uint32_t)element, 1},
-        tile, plane);
+    pith_turn(&(struct turned){(ptrdiff_t)(t->step / element), pixels, t->n, t->outputs,
+                               (uint32_t)element, 1},
+              t->sums, plane);
 }
 
 /* A band: output rows [oy, oy + rows) of an image, outputs [o0, o1). x: channel 0 of its first
@@ -292,23 +304,21 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
             held += n;
             if (c->y_step || (held + c->ow <= TILE && row + 1 < b->rows))
                 continue;
-            write_planes(r, b->image, 0, c->outputs, at + n - held, held, b->tile, step);
+            write_planes(r, b->image, 0, at + n - held,
+                         &(struct sums_tile){b->tile, step, held, c->outputs});
             held = 0;
         }
 }
 
-/* Rows of n values just written, with those of the residual, which begin at its element `at`. */
-static void add_residual(const struct conv_run *r, uint8_t *y, size_t y_step, size_t at,
-                         size_t step, uint32_t rows, size_t n)
+/* Rows just written to y, with those of the residual, which begin at its element `at`. */
+static void add_residual(const struct conv_run *r, struct combined_rows rows, size_t at)
 {
-    const bool joined = y_step == n && step == n;
-    r->k->bytes.combine(r->data->add, &(struct combined_rows){.a = y,
-                                                              .b = r->data->residual + at,
-                                                              .y = y,
-                                                              .n = joined ? n * rows : n,
-                                                              .rows = joined ? 1 : rows,
-                                                              .step = y_step,
-                                                              .b_step = step});
+    const bool joined = rows.step == rows.n && rows.b_step == rows.n;
+    rows.a = rows.y;
+    rows.b = r->data->residual + at;
+    rows.n = joined ? rows.n * rows.rows : rows.n;
+    rows.rows = joined ? 1 : rows.rows;
+    r->k->bytes.combine(r->data->add, &rows);
 }
 
 /* n pixels from pixel `at` of the band on, which b->pixel points to. Where y is channels-last one
@@ -350,13 +360,23 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                       job.y + i * job.y_step, outputs);
         const bool by_pixels = c->y_step || r->data->residual_last;
         if (r->data->residual && by_pixels)
-            add_residual(r, job.y, job.y_step, (b->image * pixels + first) * c->outputs + channel,
-                         c->outputs, n, outputs);
+            add_residual(
+                r,
+                (struct combined_rows){
+                    .y = job.y, .n = outputs, .rows = n, .step = job.y_step, .b_step = c->outputs},
+                (b->image * pixels + first) * c->outputs + channel);
         if (!c->y_step)
-            write_planes(r, b->image, channel, outputs, first, n, b->tile, job.y_step);
+            write_planes(r, b->image, channel, first,
+                         &(struct sums_tile){b->tile, job.y_step, n, outputs});
         size_t plane = (b->image * c->outputs + channel) * pixels + first;
         if (r->data->residual && !by_pixels)
-            add_residual(r, r->data->y + plane, pixels, plane, pixels, outputs, n);
+            add_residual(r,
+                         (struct combined_rows){.y = r->data->y + plane,
+                                                .n = n,
+                                                .rows = outputs,
+                                                .step = pixels,
+                                                .b_step = pixels},
+                         plane);
     }
 }
 

@@ -3,11 +3,17 @@
 #include "products/integer_places.h"
 #include <string.h>
 
-/* n bytes of each of `count` places, to_step bytes apart, from where they are x_step apart. A loop
- * for each size, so that the copy of a few is one instruction. */
-static void copy_places(uint8_t *to, size_t to_step, const uint8_t *x, size_t x_step, size_t count,
-                        size_t n, uint8_t flip)
+/* n bytes of a place. */
+struct place_copy {
+    size_t to_step, x_step, n;
+    uint8_t flip;
+};
+
+/* `count` places. A loop for each size, so that the copy of a few is one instruction. */
+static void copy_places(uint8_t *to, const uint8_t *x, size_t count, const struct place_copy *c)
 {
+    const size_t to_step = c->to_step, x_step = c->x_step, n = c->n;
+    const uint8_t flip = c->flip;
     const uint64_t flips = flip * UINT64_C(0x0101010101010101);
     uint64_t word;
     uint16_t half;
@@ -54,15 +60,17 @@ static void fill_row(const struct integer_conv *c, const struct integer_layout *
         if (ix >= 0 && ix + p->across <= w) {
             const int64_t fit = (w - ix - p->across) / step + 1;
             const int64_t inside = fit < count - q ? fit : count - q;
-            copy_places(to, l->pixel, p->x + (size_t)ix * p->column, (size_t)step * p->column,
-                        (size_t)inside, p->across * p->n, flip);
+            copy_places(
+                to, p->x + (size_t)ix * p->column, (size_t)inside,
+                &(struct place_copy){l->pixel, (size_t)step * p->column, p->across * p->n, flip});
             q += inside;
             ix += inside * step;
             continue;
         }
         for (uint32_t i = 0; i < p->across; i++, to += p->n)
             if (ix + i >= 0 && ix + i < w)
-                copy_places(to, 0, p->x + (size_t)(ix + i) * p->column, 0, 1, p->n, flip);
+                copy_places(to, p->x + (size_t)(ix + i) * p->column, 1,
+                            &(struct place_copy){0, 0, p->n, flip});
             else if (p->n == 1)
                 *to = zero;
             else
@@ -85,7 +93,7 @@ static bool interleaves(const struct integer_conv *c, const struct integer_layou
 /* x: the first channel of the group. Rows above and below x are none to the kernel, which fills in
  * what their elements are; the columns of padding are those outside of its width. */
 static void interleave_places(const struct integer_conv *c, const struct integer_layout *l,
-                              const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
+                              const struct byte_rows *rows, const uint8_t *x,
                               const struct place_band *b, uint8_t *band)
 {
     const uint32_t folded = l->rows_folded ? l->down : 1;
@@ -96,7 +104,7 @@ static void interleave_places(const struct integer_conv *c, const struct integer
                                    .at = -(int64_t)c->pad_left,
                                    .width = c->w,
                                    .flip = c->x_signed ? 0x80 : 0,
-                                   .zero = zero};
+                                   .zero = (uint8_t)b->zero};
     for (uint64_t row = 0; row < b->rows; row++)
         for (uint32_t down = 0; down < l->down; down += folded) {
             const int64_t top = (int64_t)(b->oy + row) * l->step_h + down - c->pad_top;
@@ -111,15 +119,16 @@ static void interleave_places(const struct integer_conv *c, const struct integer
 
 /* Rows of the grid one behind the other, each for all taps that are kept apart in it. */
 void pith_integer_fill_places(const struct integer_conv *c, const struct integer_layout *l,
-                              const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
-                              const struct place_band *b, uint8_t *band)
+                              const struct byte_rows *rows, const struct place_band *b,
+                              uint8_t *band)
 {
     const uint32_t planes = c->channels_last ? 1 : l->cg, apart = l->folded ? 1 : l->across;
     const size_t n = c->channels_last ? l->cg : 1, column = c->channels_last ? c->channels : 1;
     const size_t plane = (size_t)c->h * c->w;
-    x += b->image * plane * c->channels + b->channel * (c->channels_last ? 1 : plane);
+    const uint8_t *x =
+        b->x + b->image * plane * c->channels + b->channel * (c->channels_last ? 1 : plane);
     if (interleaves(c, l)) {
-        interleave_places(c, l, rows, x, zero, b, band);
+        interleave_places(c, l, rows, x, b, band);
         return;
     }
     for (uint64_t row = 0; row < b->rows; row++)
@@ -135,6 +144,6 @@ void pith_integer_fill_places(const struct integer_conv *c, const struct integer
                                   .across = l->folded ? l->across : 1};
             if (iy >= 0 && iy < c->h)
                 p.x = x + channel * plane + (size_t)iy * c->w * column;
-            fill_row(c, l, &p, zero);
+            fill_row(c, l, &p, (uint8_t)b->zero);
         }
 }

@@ -6,18 +6,19 @@
 
 #include "products/integer_conv.h"
 
-/* What a band is filled from: `rows` rows of places under output rows oy .. of an image, the
- * channels of a group from `channel` on. */
+/* What a band is filled from: `rows` rows under output rows oy .. of an image, the channels of a
+ * group from `channel` on. What is outside of x is `zero`. */
 struct place_band {
+    const uint8_t *x; /* all images */
+    int32_t zero;
     size_t image;
     uint32_t oy, channel;
     uint64_t rows;
 };
 
-/* x: of bytes, all images; in the band they are u8, as the kernels see them, and what is outside of
- * x is `zero`. */
+/* x: of bytes; in the band they are u8, as the kernels see them. */
 void pith_integer_fill_places(const struct integer_conv *c, const struct integer_layout *l,
-                              const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
-                              const struct place_band *b, uint8_t *band);
+                              const struct byte_rows *rows, const struct place_band *b,
+                              uint8_t *band);
 
 #endif

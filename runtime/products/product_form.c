@@ -54,8 +54,9 @@ static void form_body(void *arg, uint32_t i)
 {
     const struct product_run *r = arg;
     const struct product *p = r->p;
-    pith_run_form_rows(&r->kernels->sparse, r->d->prep, r->d->a, r->d->y, p->m, product_chunk(r, i),
-                       product_chunk(r, i + 1));
+    pith_run_form_rows(&r->kernels->sparse,
+                       &(struct run_form_rows){r->d->prep, r->d->a, r->d->y, p->m},
+                       product_chunk(r, i), product_chunk(r, i + 1));
 }
 
 static void form_run(const struct product *p, const struct product_data *d,

@@ -16,7 +16,7 @@ static void finish_row(const struct product *p, const struct product_data *d,
         y[j] += d->c[j * p->c_col];
     for (size_t j = 0; d->residual && j < p->n; j++)
         y[j] += d->residual[i * p->n + j];
-    pith_activate_by(row, d->act.kind, d->act.a, d->act.b, y, y, p->n);
+    pith_activate_by(row, d->act, y, y, p->n);
 }
 
 void pith_product_finish(const struct product *p, const struct product_data *d,

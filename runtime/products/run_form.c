@@ -473,14 +473,14 @@ void pith_run_form_matvec(const struct sparse_kernels *k, const void *form, cons
 }
 
 /* A form without a kernel of several rows is read once for each. */
-void pith_run_form_rows(const struct sparse_kernels *k, const void *form, const float *x, float *y,
-                        uint32_t m, uint32_t unit_begin, uint32_t unit_end)
+void pith_run_form_rows(const struct sparse_kernels *k, const struct run_form_rows *r,
+                        uint32_t unit_begin, uint32_t unit_end)
 {
-    const struct run_form *f = form;
-    if (m > 1 && k->rows[f->kind]) {
-        k->rows[f->kind](f, x, y, m, unit_begin, unit_end);
+    const struct run_form *f = r->form;
+    if (r->m > 1 && k->rows[f->kind]) {
+        k->rows[f->kind](f, r->x, r->y, r->m, unit_begin, unit_end);
         return;
     }
-    for (size_t i = 0; i < m; i++)
-        k->matvec[f->kind](f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);
+    for (size_t i = 0; i < r->m; i++)
+        k->matvec[f->kind](f, r->x + i * f->cols, r->y + i * f->rows, unit_begin, unit_end);
 }

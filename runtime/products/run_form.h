@@ -59,7 +59,13 @@ uint64_t pith_run_form_bytes(const void *form);
 void pith_run_form_matvec(const struct sparse_kernels *k, const void *form, const float *x,
                           float *y, uint32_t unit_begin, uint32_t unit_end);
 /* The same of m rows of x [m, cols] and y [m, rows]. */
-void pith_run_form_rows(const struct sparse_kernels *k, const void *form, const float *x, float *y,
-                        uint32_t m, uint32_t unit_begin, uint32_t unit_end);
+struct run_form_rows {
+    const void *form;
+    const float *x; /* [m, columns] */
+    float *y;       /* [m, rows] */
+    uint32_t m;
+};
+void pith_run_form_rows(const struct sparse_kernels *k, const struct run_form_rows *r,
+                        uint32_t unit_begin, uint32_t unit_end);
 
 #endif

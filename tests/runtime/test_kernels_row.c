@@ -207,7 +207,8 @@ static void test_elementwise(void **state)
                     k.row.elementwise->unary(kind, 0.75f, 1.5f, x, y, n);
                 } else {
                     pith_activate_row(acts[kind - UNARY_NOT], 0.2f, 0.5f, x, want, n);
-                    pith_activate_by(&k.row, acts[kind - UNARY_NOT], 0.2f, 0.5f, x, y, n);
+                    pith_activate_by(&k.row, (struct dense_act){acts[kind - UNARY_NOT], 0.2f, 0.5f},
+                                     x, y, n);
                 }
                 same_bits(want, y, n, "of one number");
                 if (kind >= UNARY_NOT) {

@@ -289,7 +289,7 @@ static void check_rows(struct weight_want want, enum run_form_kind kind, uint32_
         pith_sparse_kernels_fill(&t, levels[i]);
         uint32_t units = pith_run_form_units(p.form.data);
         memset(y.data, 0xff, m * rows * sizeof(float));
-        pith_run_form_rows(&t, p.form.data, x.data, y.data, m, 0, units);
+        pith_run_form_rows(&t, &(struct run_form_rows){p.form.data, x.data, y.data, m}, 0, units);
         for (uint32_t row = 0; row < m; row++) {
             p.x = x;
             p.x.data = (float *)x.data + (size_t)row * cols;
@@ -299,7 +299,8 @@ static void check_rows(struct weight_want want, enum run_form_kind kind, uint32_
         memcpy(once, y.data, m * rows * sizeof *once);
         memset(y.data, 0xff, m * rows * sizeof *once);
         for (uint32_t u = units; u-- > 0;)
-            pith_run_form_rows(&t, p.form.data, x.data, y.data, m, u, u + 1);
+            pith_run_form_rows(&t, &(struct run_form_rows){p.form.data, x.data, y.data, m}, u,
+                               u + 1);
         assert_memory_equal(once, y.data, m * rows * sizeof *once);
     }
     free(once);

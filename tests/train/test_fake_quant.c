@@ -95,7 +95,7 @@ static void check_gradient(const struct fake_rows *rows, const struct fake_step 
     enum { N = 533 };
     const double h = 1e-6;
     float x[N], y[N], dy[N], dx[N];
-    double by_step = 0, outside = 0, step_is = 0, zero_is = 0;
+    double step_is = 0, zero_is = 0;
     fill(x, N, 0.6f * (g->high - g->low) * g->step, 3);
     fill(dy, N, 1, 4);
     for (size_t i = 0; i < N; i++)
@@ -104,7 +104,8 @@ static void check_gradient(const struct fake_rows *rows, const struct fake_step 
     rows->round(g, x, N, y);
     for (size_t i = 0; i < N; i++)
         dx[i] = 1;
-    rows->back(g, x, y, dy, N, false, dx, &by_step, &outside);
+    struct fake_gradient of = {.x = x, .dy = dy, .y = y, .n = N, .dx = dx};
+    rows->back(g, &of);
     for (size_t i = 0; i < N; i++) {
         double s = (double)g->step, kept = kept_of(g, x[i]), at = (double)x[i], d = (double)dy[i];
         double by_x = straight(g, at + h, s, 0, kept) - straight(g, at - h, s, 0, kept);
@@ -114,16 +115,17 @@ static void check_gradient(const struct fake_rows *rows, const struct fake_step 
                    (2 * h * s);
         zero_is += d * (straight(g, at, s, h, kept) - straight(g, at, s, -h, kept)) / (2 * h);
     }
-    assert_true(fabs(by_step - step_is) < 1e-4 * (1 + fabs(step_is)));
-    assert_true(fabs(-outside * (double)g->step - zero_is) < 1e-4 * (1 + fabs(zero_is)));
+    assert_true(fabs(of.by_step - step_is) < 1e-4 * (1 + fabs(step_is)));
+    assert_true(fabs(-of.outside * (double)g->step - zero_is) < 1e-4 * (1 + fabs(zero_is)));
     float set[N];
-    double again = 0, other = 0;
-    rows->back(g, x, y, dy, N, true, set, &again, &other);
+    struct fake_gradient again = {.x = x, .dy = dy, .y = y, .n = N, .dx = set, .set = true};
+    rows->back(g, &again);
     for (size_t i = 0; i < N; i++)
         assert_true(fabsf(set[i] + 1 - dx[i]) < 1e-5f);
-    assert_true(again == by_step && other == outside);
-    rows->back(g, x, y, dy, N, true, NULL, &again, &other);
-    assert_true(again == 2 * by_step && other == 2 * outside);
+    assert_true(again.by_step == of.by_step && again.outside == of.outside);
+    again.dx = NULL;
+    rows->back(g, &again);
+    assert_true(again.by_step == 2 * of.by_step && again.outside == 2 * of.outside);
 }
 
 static void test_gradient(void **state)

@@ -50,7 +50,9 @@ static void try_conv(const struct prim_conv_shape *s)
         assert_int_equal(pith_prim_conv_new(p, s, &conv), PITH_OK);
         assert_int_equal(pith_prim_conv_new(p, &small, &other), PITH_OK);
         pith_prim_conv_forward(conv, e.x, e.w, e.bias, y);
-        pith_prim_conv_backward(conv, e.x, e.w, e.dy, dx, dw, db);
+        pith_prim_conv_backward(
+            conv, e.w,
+            &(struct conv_gradients){.x = e.x, .dy = e.dy, .dx = dx, .dw = dw, .db = db});
         compare(&e, "y", y, e.y, e.n_y, bound);
         compare(&e, "dx", dx, e.dx, e.n_x, bound);
         compare(&e, "dw", dw, e.dw, e.n_w, bound);

@@ -27,12 +27,15 @@ static void run(const struct example *e, const struct winograd_kernels *kernels)
     for (uint32_t part = 0; part < PITH_TRAIN_SLICES; part++)
         pith_winograd_renew(v, e->w, part);
     pith_winograd_forward(v, p, scratch, e->x, e->bias, y);
-    pith_winograd_backward(v, p, scratch, e->x, e->dy, dx, false, dw, db);
+    pith_winograd_backward(
+        v, p, scratch,
+        &(struct conv_gradients){.x = e->x, .dy = e->dy, .dx = dx, .dw = dw, .db = db});
     compare(e, "y", y, e->y, e->n_y, bound);
     compare(e, "dx", dx, e->dx, e->n_x, bound);
     compare(e, "dw", dw, e->dw, e->n_w, bound);
     compare(e, "db", db, e->db, s->o, bound);
-    pith_winograd_backward(v, p, scratch, e->x, e->dy, dx, true, NULL, NULL);
+    pith_winograd_backward(
+        v, p, scratch, &(struct conv_gradients){.x = e->x, .dy = e->dy, .dx = dx, .add_dx = true});
     for (int64_t i = 0; i < e->n_x; i++)
         dx[i] *= 0.5f;
     compare(e, "dx added to", dx, e->dx, e->n_x, bound);

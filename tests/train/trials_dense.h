@@ -516,7 +516,8 @@ static inline void trial_form_rows(struct trial *t, enum run_form_kind kind, uin
     float *x = reals(t, (size_t)m * c.cols), *y = take(t, (size_t)m * c.rows * sizeof *y);
     pith_sparse_kernels_fill(&k, t->features);
     CALL(t, (double)c.w.nnz * m,
-         pith_run_form_rows(&k, form, x, y, m, 0, pith_run_form_units(form)));
+         pith_run_form_rows(&k, &(struct run_form_rows){form, x, y, m}, 0,
+                            pith_run_form_units(form)));
     leaves_reals(t, y, (size_t)m * c.rows, sum_bound(want.dense ? c.cols : c.cols / 4));
     case_free(&c);
 }

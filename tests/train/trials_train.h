@@ -77,7 +77,9 @@ static void trial_winograd(struct trial *t)
     for (uint32_t part = 0; part < 8; part++)
         pith_winograd_renew(v, e.w, part);
     CALL(t, conv_work(&e), pith_winograd_forward(v, e.p, scratch, e.x, e.bias, e.y);
-         pith_winograd_backward(v, e.p, scratch, e.x, e.dy, e.dx, false, e.dw, e.db));
+         pith_winograd_backward(
+             v, e.p, scratch,
+             &(struct conv_gradients){.x = e.x, .dy = e.dy, .dx = e.dx, .dw = e.dw, .db = e.db}));
     leaves_conv(t, &e);
     pith_winograd_free(v);
 }
@@ -130,17 +132,19 @@ static void trial_rows(struct trial *t)
     float *first = reals(t, n), *second = take(t, n * sizeof *second);
     double *sum = take(t, c * sizeof *sum), *square = take(t, c * sizeof *square);
     float *expected = take(t, c * sizeof *expected);
+    const struct channel_sums sums = {dy, x, d, a, b, sum, square, rows, c};
+    const struct channel_affine affine = {x, a, b, dy, y, rows, c};
     const struct channel_mix mix = {dy, x, a, b, d, a, b, z, true, rows, c};
     const struct adam_step adam = {0.9f, 0.999f, 0.1f, 0.001f, 1, 0.5f, 1e-4f, 1e-3f};
     const float *parts[2] = {x, dy};
     CALL(t, n, k->moments(x, d, rows, c, sum, square));
-    CALL(t, n, k->products(dy, x, d, a, b, rows, c, sum, square));
+    CALL(t, n, k->products(&sums));
     for (size_t i = 0; i < c; i++)
         expected[i] = (float)(sum[i] + square[i]);
     leaves_reals(t, expected, c, CONV_BOUND);
-    CALL(t, n, k->affine(x, a, b, rows, c, y));
+    CALL(t, n, k->affine(&affine));
     leaves_reals(t, y, n, 1e-6);
-    CALL(t, n, k->affine_relu(x, a, b, dy, rows, c, y));
+    CALL(t, n, k->affine_relu(&affine));
     leaves_reals(t, y, n, 1e-6);
     CALL(t, n, k->mix(&mix));
     leaves_reals(t, z, n, 1e-6);
@@ -164,10 +168,10 @@ static void trial_fake(struct trial *t)
     size_t n = size(t, 1, 300, 4096);
     float *x = reals(t, n), *dy = reals(t, n), *y = take(t, n * sizeof *y);
     float *dx = take(t, n * sizeof *dx), expected[2];
-    double by_step = 0, outside = 0;
+    struct fake_gradient d = {.x = x, .dy = dy, .y = y, .n = n, .dx = dx, .set = true};
     CALL(t, n, k->round(&g, x, n, y));
-    CALL(t, n, k->back(&g, x, y, dy, n, true, dx, &by_step, &outside));
-    expected[0] = (float)by_step, expected[1] = (float)outside;
+    CALL(t, n, k->back(&g, &d));
+    expected[0] = (float)d.by_step, expected[1] = (float)d.outside;
     leaves_bytes(t, y, n * sizeof *y);
     leaves_bytes(t, dx, n * sizeof *dx);
     leaves_reals(t, expected, 2, CONV_BOUND);

@@ -9,6 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Lists are [c], tensors [rows, c]. */
+struct channel_affine {
+    const float *x, *s, *t;
+    const float *beside; /* NULL: none */
+    float *y;
+    size_t rows, c;
+};
+
+/* sum[c] += sum of dy; product[c] += sum of dy * (x - mean[c]) */
+struct channel_sums {
+    const float *dy, *x, *mean;
+    const float *s, *t; /* dy counts only where x * s[c] + t[c] > 0; NULL: everywhere */
+    double *sum, *product;
+    size_t rows, c;
+};
+
 /* A gradient through a normalisation; lists are [c], tensors [rows, c]. */
 struct channel_mix {
     const float *dy, *x;
@@ -29,15 +45,10 @@ struct channel_rows {
     /* sum[c] += sum of x - shift[c]; square[c] += sum of (x - shift[c])^2 */
     void (*moments)(const float *x, const float *shift, size_t rows, size_t c, double *sum,
                     double *square);
-    /* y = x * s[c] + t[c] */
-    void (*affine)(const float *x, const float *s, const float *t, size_t rows, size_t c, float *y);
-    /* y = max(x * s[c] + t[c] (+ beside, where not NULL), 0) */
-    void (*affine_relu)(const float *x, const float *s, const float *t, const float *beside,
-                        size_t rows, size_t c, float *y);
-    /* sum[c] += sum of dy; product[c] += sum of dy * (x - mean[c]). With s and t: dy counts only
-     * where x * s[c] + t[c] > 0 */
-    void (*products)(const float *dy, const float *x, const float *mean, const float *s,
-                     const float *t, size_t rows, size_t c, double *sum, double *product);
+    void (*affine)(const struct channel_affine *a); /* y = x * s[c] + t[c] */
+    void (*affine_relu)(
+        const struct channel_affine *a); /* y = max(x * s[c] + t[c] (+ beside), 0) */
+    void (*products)(const struct channel_sums *s);
     void (*mix)(const struct channel_mix *m);
     /* dx (+)= y > 0 ? dy : 0 */
     void (*rectify)(const float *y, const float *dy, size_t n, bool set, float *dx);

@@ -21,23 +21,21 @@ enum { WIDE = 16, RUN = 32 };
         body(first, c - first);                                                                    \
     }
 
-/* What two_sums() adds up: x - shift and its square; u and u * (v - shift), the same where v is
- * above the kink. */
+/* What two_sums() adds up: x - mean and its square; dy and dy * (x - mean), the same where x * s +
+ * t is above 0. */
 enum sums { SQUARES, PRODUCTS, RECTIFIED };
 
-/* The kink: v * s + t > 0 */
-struct kink {
-    const float *s, *t;
-};
-
+/* Of `width` channels from channel `at` on. */
 static inline __attribute__((always_inline)) void
-two_sums(const enum sums kind, const float *u, const float *v, const float *shift,
-         const struct kink *k, size_t rows, size_t c, size_t width, double *sum, double *other)
+two_sums(const enum sums kind, const struct channel_sums *of, size_t at, size_t width)
 {
+    const float *u = kind == SQUARES ? NULL : of->dy + at, *v = of->x + at, *shift = of->mean + at;
+    const size_t rows = of->rows, c = of->c;
+    double *sum = of->sum + at, *other = of->product + at;
     float ks[WIDE] = {0}, kt[WIDE] = {0};
     if (kind == RECTIFIED) {
-        memcpy(ks, k->s, width * sizeof *ks);
-        memcpy(kt, k->t, width * sizeof *kt);
+        memcpy(ks, of->s + at, width * sizeof *ks);
+        memcpy(kt, of->t + at, width * sizeof *kt);
     }
     for (size_t row = 0; row < rows; row += RUN) {
         size_t end = rows - row < RUN ? rows : row + RUN;
@@ -61,80 +59,69 @@ two_sums(const enum sums kind, const float *u, const float *v, const float *shif
 static void moments(const float *x, const float *shift, size_t rows, size_t c, double *sum,
                     double *square)
 {
-#define MOMENTS(at, width)                                                                         \
-    two_sums(SQUARES, NULL, x + (at), shift + (at), NULL, rows, c, width, sum + (at), square + (at))
+    const struct channel_sums of = {
+        .x = x, .mean = shift, .sum = sum, .product = square, .rows = rows, .c = c};
+#define MOMENTS(at, width) two_sums(SQUARES, &of, at, width)
     BLOCKS(MOMENTS)
 #undef MOMENTS
 }
 
-static void products(const float *dy, const float *x, const float *mean, const float *s,
-                     const float *t, size_t rows, size_t c, double *sum, double *product)
+static void products(const struct channel_sums *of)
 {
+    const size_t c = of->c;
 #define SUMS(at, width)                                                                            \
-    if (s)                                                                                         \
-        two_sums(RECTIFIED, dy + (at), x + (at), mean + (at), &(struct kink){s + (at), t + (at)},  \
-                 rows, c, width, sum + (at), product + (at));                                      \
+    if (of->s)                                                                                     \
+        two_sums(RECTIFIED, of, at, width);                                                        \
     else                                                                                           \
-        two_sums(PRODUCTS, dy + (at), x + (at), mean + (at), NULL, rows, c, width, sum + (at),     \
-                 product + (at))
+        two_sums(PRODUCTS, of, at, width)
     BLOCKS(SUMS)
 #undef SUMS
 }
 
-static inline __attribute__((always_inline)) void affine_block(const float *x, const float *s,
-                                                               const float *t, size_t rows,
-                                                               size_t c, size_t width, float *y)
+static inline __attribute__((always_inline)) void affine_block(const struct channel_affine *of,
+                                                               size_t at, size_t width,
+                                                               const bool relu, const float *beside,
+                                                               float *restrict y)
 {
+    const float *x = of->x + at;
+    const size_t rows = of->rows, c = of->c;
     float scale[WIDE], offset[WIDE];
-    memcpy(scale, s, width * sizeof *s);
-    memcpy(offset, t, width * sizeof *t);
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < width; i++)
-            y[r * c + i] = x[r * c + i] * scale[i] + offset[i];
-}
-
-static inline __attribute__((always_inline)) void affine_relu_block(const float *restrict x,
-                                                                    const float *s, const float *t,
-                                                                    const float *restrict beside,
-                                                                    size_t rows, size_t c,
-                                                                    size_t width, float *restrict y)
-{
-    float scale[WIDE], offset[WIDE];
-    memcpy(scale, s, width * sizeof *s);
-    memcpy(offset, t, width * sizeof *t);
+    memcpy(scale, of->s + at, width * sizeof *scale);
+    memcpy(offset, of->t + at, width * sizeof *offset);
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < width; i++) {
             float v = x[r * c + i] * scale[i] + offset[i];
             v = beside ? v + beside[r * c + i] : v;
-            y[r * c + i] = v < 0.0f ? 0.0f : v; /* not-a-number stays */
+            y[r * c + i] = relu && v < 0.0f ? 0.0f : v; /* not-a-number stays */
         }
 }
 
-static void affine_relu(const float *restrict x, const float *s, const float *t,
-                        const float *restrict beside, size_t rows, size_t c, float *restrict y)
+static void affine_relu(const struct channel_affine *of)
 {
+    const size_t c = of->c;
 #define AFFINE_RELU(at, width)                                                                     \
-    if (beside)                                                                                    \
-        affine_relu_block(x + (at), s + (at), t + (at), beside + (at), rows, c, width, y + (at));  \
+    if (of->beside)                                                                                \
+        affine_block(of, at, width, true, of->beside + (at), of->y + (at));                        \
     else                                                                                           \
-        affine_relu_block(x + (at), s + (at), t + (at), NULL, rows, c, width, y + (at))
+        affine_block(of, at, width, true, NULL, of->y + (at))
     BLOCKS(AFFINE_RELU)
 #undef AFFINE_RELU
 }
 
-static void affine(const float *restrict x, const float *s, const float *t, size_t rows, size_t c,
-                   float *restrict y)
+static void affine(const struct channel_affine *of)
 {
-#define AFFINE(at, width) affine_block(x + (at), s + (at), t + (at), rows, c, width, y + (at))
+    const size_t c = of->c;
+#define AFFINE(at, width) affine_block(of, at, width, false, NULL, of->y + (at))
     BLOCKS(AFFINE)
 #undef AFFINE
 }
 
 /* One of the two outputs, with everything that is known where it is compiled. */
-static inline __attribute__((always_inline)) void
-mix_block(const struct channel_mix *m, const float *restrict dy, const float *restrict x, size_t at,
-          size_t width, const bool kink, const bool set, float *restrict dx)
+static inline __attribute__((always_inline)) void mix_block(const struct channel_mix *m, size_t at,
+                                                            size_t width, const bool kink,
+                                                            const bool set, float *restrict dx)
 {
+    const float *dy = m->dy + at, *x = m->x + at;
     float ka[WIDE], kb[WIDE], kd[WIDE], ks[WIDE] = {0}, kt[WIDE] = {0};
     const size_t c = m->c, bytes = width * sizeof(float);
     memcpy(ka, m->a + at, bytes);
@@ -144,7 +131,7 @@ mix_block(const struct channel_mix *m, const float *restrict dy, const float *re
         memcpy(ks, m->s + at, bytes);
         memcpy(kt, m->t + at, bytes);
     }
-    for (size_t r = 0; r < m->rows; r++)
+    for (size_t r = 0, rows = m->rows; r < rows; r++)
         for (size_t i = 0; i < width; i++) {
             float v = x[r * c + i], g = dy[r * c + i];
             if (kink)
@@ -159,13 +146,13 @@ static void mix(const struct channel_mix *m)
     const size_t c = m->c;
 #define MIX(at, width)                                                                             \
     if (m->s && m->set)                                                                            \
-        mix_block(m, m->dy + (at), m->x + (at), at, width, true, true, m->dx + (at));              \
+        mix_block(m, at, width, true, true, m->dx + (at));                                         \
     else if (m->s)                                                                                 \
-        mix_block(m, m->dy + (at), m->x + (at), at, width, true, false, m->dx + (at));             \
+        mix_block(m, at, width, true, false, m->dx + (at));                                        \
     else if (m->set)                                                                               \
-        mix_block(m, m->dy + (at), m->x + (at), at, width, false, true, m->dx + (at));             \
+        mix_block(m, at, width, false, true, m->dx + (at));                                        \
     else                                                                                           \
-        mix_block(m, m->dy + (at), m->x + (at), at, width, false, false, m->dx + (at))
+        mix_block(m, at, width, false, false, m->dx + (at))
     BLOCKS(MIX)
 #undef MIX
 }

@@ -12,15 +12,23 @@ struct fake_step {
     float step, low, high;
 };
 
+/* Straight through: dx (+)= dy where low * step <= x <= high * step, else 0. */
+struct fake_gradient {
+    const float *x, *dy;
+    const float *y; /* as round gave it */
+    size_t n;
+    float *dx; /* NULL: not wanted */
+    bool set;
+    double by_step; /* += the sum of dy * dy/dstep, which is round(x / step) - x / step there and
+                       low or high elsewhere */
+    double outside; /* += the sum of dy elsewhere */
+};
+
 struct fake_rows {
     /* y = the nearest of the grid; of two equally near ones the even k. As QuantizeLinear and
      * DequantizeLinear do it one after the other: k is round(x / step), rounded once. */
     void (*round)(const struct fake_step *g, const float *x, size_t n, float *y);
-    /* y: as round gave it. Straight through: dx (+)= dy where low * step <= x <= high * step, else
-     * 0; dx NULL: not wanted. *by_step += the sum of dy * dy/dstep, which is round(x / step) - x /
-     * step there and low or high elsewhere; *outside += the sum of dy elsewhere. */
-    void (*back)(const struct fake_step *g, const float *x, const float *y, const float *dy,
-                 size_t n, bool set, float *dx, double *by_step, double *outside);
+    void (*back)(const struct fake_step *g, struct fake_gradient *d);
 };
 
 #endif

@@ -30,34 +30,33 @@ struct sums {
     float by_step[WIDE], outside[WIDE];
 };
 
-static inline __attribute__((always_inline)) void some(float least, float most, const float *x,
-                                                       const float *y, const float *dy,
-                                                       size_t width, bool set, float *dx,
-                                                       struct sums *s)
+/* `width` elements from element i on; lies in: between least and most. */
+static inline __attribute__((always_inline)) void
+some(const struct fake_gradient *d, float least, float most, size_t i, size_t width, struct sums *s)
 {
-    for (size_t i = 0; i < width; i++) {
-        bool in = x[i] >= least && x[i] <= most;
-        float through = in ? dy[i] : 0.0f;
-        s->by_step[i] += dy[i] * (in ? y[i] - x[i] : y[i]);
-        s->outside[i] += in ? 0.0f : dy[i];
+    const float *x = d->x + i, *y = d->y + i, *dy = d->dy + i;
+    float *dx = d->dx ? d->dx + i : NULL;
+    for (size_t k = 0; k < width; k++) {
+        bool in = x[k] >= least && x[k] <= most;
+        float through = in ? dy[k] : 0.0f;
+        s->by_step[k] += dy[k] * (in ? y[k] - x[k] : y[k]);
+        s->outside[k] += in ? 0.0f : dy[k];
         if (dx)
-            dx[i] = set ? through : dx[i] + through;
+            dx[k] = d->set ? through : dx[k] + through;
     }
 }
 
-static inline __attribute__((always_inline)) void blocks(const struct fake_step *g, const float *x,
-                                                         const float *y, const float *dy, size_t n,
-                                                         bool set, float *dx, double *by_step,
-                                                         double *outside)
+static inline __attribute__((always_inline)) void
+blocks(const struct fake_step *g, struct fake_gradient d, double *by_step, double *outside)
 {
     const float least = g->low * g->step, most = g->high * g->step;
     double step_sum = 0, outside_sum = 0;
-    for (size_t run = 0; run < n; run += WIDE * RUN) {
-        size_t end = n - run < WIDE * RUN ? n : run + WIDE * RUN, i = run;
+    for (size_t run = 0; run < d.n; run += WIDE * RUN) {
+        size_t end = d.n - run < WIDE * RUN ? d.n : run + WIDE * RUN, i = run;
         struct sums s = {{0}, {0}};
         for (; i + WIDE <= end; i += WIDE)
-            some(least, most, x + i, y + i, dy + i, WIDE, set, dx ? dx + i : NULL, &s);
-        some(least, most, x + i, y + i, dy + i, end - i, set, dx ? dx + i : NULL, &s);
+            some(&d, least, most, i, WIDE, &s);
+        some(&d, least, most, i, end - i, &s);
         for (size_t k = 0; k < WIDE; k++) {
             step_sum += (double)s.by_step[k];
             outside_sum += (double)s.outside[k];
@@ -67,15 +66,19 @@ static inline __attribute__((always_inline)) void blocks(const struct fake_step 
     *outside += outside_sum;
 }
 
-static void back(const struct fake_step *g, const float *x, const float *y, const float *dy,
-                 size_t n, bool set, float *dx, double *by_step, double *outside)
+static void back(const struct fake_step *g, struct fake_gradient *d)
 {
-    if (!dx)
-        blocks(g, x, y, dy, n, false, NULL, by_step, outside);
-    else if (set)
-        blocks(g, x, y, dy, n, true, dx, by_step, outside);
-    else
-        blocks(g, x, y, dy, n, false, dx, by_step, outside);
+    struct fake_gradient of = *d;
+    if (!of.dx) {
+        of.set = false, of.dx = NULL;
+        blocks(g, of, &d->by_step, &d->outside);
+    } else if (of.set) {
+        of.set = true;
+        blocks(g, of, &d->by_step, &d->outside);
+    } else {
+        of.set = false;
+        blocks(g, of, &d->by_step, &d->outside);
+    }
 }
 
 const struct fake_rows ROWS = {.round = round_all, .back = back};

@@ -38,9 +38,13 @@ INLINE void store_lanes(float *p, const struct lanes *l, int v, vec x)
 
 /* ---- rows times columns ---------------------------------------------------------------------- */
 
-INLINE void rows_of_panel(const int mr, const struct panel_product *p, const float *a,
-                          const float *panel, const struct lanes *l, const float *start, float *c)
+/* mr rows from row i on times the panel of columns from column j on. */
+INLINE void rows_of_panel(const int mr, const struct panel_product *p, int64_t i0, int64_t j,
+                          const struct lanes *l)
 {
+    const float *a = p->a + i0 * p->a_row, *panel = p->b + j,
+                *start = p->start ? p->start + j : NULL;
+    float *c = p->c + i0 * p->c_row + j;
     vec sum[MR][NV];
 #pragma GCC unroll 8
     for (int i = 0; i < mr; i++)
@@ -76,21 +80,22 @@ static void multiply(const struct panel_product *p)
 {
     for (int64_t j = 0; j < p->columns; j += WIDTH) {
         const struct lanes l = lanes_of(p->columns - j);
-        const float *start = p->start ? p->start + j : NULL;
         int64_t i = 0;
         for (; i + MR <= p->rows; i += MR)
-            rows_of_panel(MR, p, p->a + i * p->a_row, p->b + j, &l, start, p->c + i * p->c_row + j);
+            rows_of_panel(MR, p, i, j, &l);
         for (; i < p->rows; i++)
-            rows_of_panel(1, p, p->a + i * p->a_row, p->b + j, &l, start, p->c + i * p->c_row + j);
+            rows_of_panel(1, p, i, j, &l);
     }
 }
 
 /* ---- rows times rows ------------------------------------------------------------------------- */
 
-/* mr rows of a and nr of b: a sum's lanes are added up in the end. */
-INLINE void dots(const int mr, const int nr, const struct panel_product *p, const float *a,
-                 const float *b, const float *start, float *c)
+/* mr rows of a from row i0 on and nr of b from row j0 on: a sum's lanes are added up in the end. */
+INLINE void dots(const int mr, const int nr, const struct panel_product *p, int64_t i0, int64_t j0)
 {
+    const float *a = p->a + i0 * p->a_row, *b = p->b + j0 * p->b_row;
+    const float *start = p->start ? p->start + j0 : NULL;
+    float *c = p->c + i0 * p->c_row + j0;
     vec sum[DOT_ROWS][DOT_COLUMNS];
 #pragma GCC unroll 8
     for (int i = 0; i < mr; i++)
@@ -125,12 +130,11 @@ INLINE void dots(const int mr, const int nr, const struct panel_product *p, cons
 
 INLINE void dots_of_rows(const int nr, const struct panel_product *p, int64_t j)
 {
-    const float *b = p->b + j * p->b_row, *start = p->start ? p->start + j : NULL;
     int64_t i = 0;
     for (; i + DOT_ROWS <= p->rows; i += DOT_ROWS)
-        dots(DOT_ROWS, nr, p, p->a + i * p->a_row, b, start, p->c + i * p->c_row + j);
+        dots(DOT_ROWS, nr, p, i, j);
     for (; i < p->rows; i++)
-        dots(1, nr, p, p->a + i * p->a_row, b, start, p->c + i * p->c_row + j);
+        dots(1, nr, p, i, j);
 }
 
 static void multiply_transposed(const struct panel_product *p)
@@ -145,9 +149,10 @@ static void multiply_transposed(const struct panel_product *p)
 /* ---- sums of outer products ------------------------------------------------------------------ */
 
 /* One part of a tile: mr rows from row i on by a panel's width from column j on. */
-INLINE void outer_part(const int mr, const float *a, int64_t a_row, const float *b, int64_t b_row,
-                       int64_t depth, const struct lanes *l, vec sum[MR][NV])
+INLINE void outer_part(const int mr, const struct outer_product *p, const float *a, const float *b,
+                       const struct lanes *l, vec sum[MR][NV])
 {
+    const int64_t a_row = p->a_row, b_row = p->b_row, depth = p->depth;
 #pragma GCC unroll 8
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 8
@@ -178,7 +183,7 @@ INLINE void outer_tile(const int mr, const struct outer_product *p, int64_t row,
     for (uint32_t part = 0; part < p->parts; part++) {
         vec sum[MR][NV];
         int h = 0;
-        outer_part(mr, p->a[part] + row, p->a_row, p->b[part] + column, p->b_row, p->depth, l, sum);
+        outer_part(mr, p, p->a[part] + row, p->b[part] + column, l, sum);
         for (; part >> h & 1; h++)
 #pragma GCC unroll 8
             for (int i = 0; i < mr; i++)

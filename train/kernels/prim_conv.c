@@ -285,9 +285,9 @@ void pith_prim_conv_forward(struct prim_conv *v, const float *x, const float *w,
     pith_prim_count(v->p, start);
 }
 
-void pith_prim_conv_backward(struct prim_conv *v, const float *x, const float *w, const float *dy,
-                             float *dx, float *dw, float *db)
+void pith_prim_conv_backward(struct prim_conv *v, const float *w, const struct conv_gradients *g)
 {
+    float *dx = g->dx, *dw = g->dw, *db = g->db;
     const uint64_t start = pith_clock_ns(NULL);
     const struct prim_conv_shape *s = &v->s;
     int64_t pixels = s->n;
@@ -298,15 +298,15 @@ void pith_prim_conv_backward(struct prim_conv *v, const float *x, const float *w
         memset(dx, 0, (size_t)(pixels * s->c) * sizeof *dx);
     for (int64_t group = 0; group < s->group && !v->channels; group++) {
         if (dx)
-            backward_x(v, group, w, dy, dx);
+            backward_x(v, group, w, g->dy, dx);
         if (dw)
-            backward_w(v, group, x, dy, dw);
+            backward_w(v, group, g->x, g->dy, dw);
     }
     if (v->channels)
-        backward_channels(v, x, w, dy, dx, dw);
+        backward_channels(v, g->x, w, g->dy, dx, dw);
     if (db)
         memset(db, 0, (size_t)s->o * sizeof *db);
     for (int64_t row = 0; row < v->rows && db; row++)
-        v->p->rows->add(db, dy + row * s->o, (size_t)s->o);
+        v->p->rows->add(db, g->dy + row * s->o, (size_t)s->o);
     pith_prim_count(v->p, start);
 }

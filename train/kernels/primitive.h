@@ -58,9 +58,14 @@ void pith_prim_conv_free(struct prim_conv *conv); /* accepts NULL */
 /* bias: [O] or NULL. */
 void pith_prim_conv_forward(struct prim_conv *conv, const float *x, const float *w,
                             const float *bias, float *y);
-/* dx: set; dw [as w], db [O]: set. Any may be NULL. */
-void pith_prim_conv_backward(struct prim_conv *conv, const float *x, const float *w,
-                             const float *dy, float *dx, float *dw, float *db);
+/* What is NULL of dx, dw and db is not wanted; x is read for dw alone. */
+struct conv_gradients {
+    const float *x, *dy;
+    float *dx, *dw, *db; /* set: [as x], [as w], [O] */
+    bool add_dx;         /* dx is added to; pith_winograd_backward alone */
+};
+void pith_prim_conv_backward(struct prim_conv *conv, const float *w,
+                             const struct conv_gradients *g);
 
 /* Pooling, channels last (kernel, stride, pads of the shape; c == o); max keeps which tap each
  * value came from. PITH_ERR_MEMORY. */

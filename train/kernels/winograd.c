@@ -287,9 +287,11 @@ void pith_winograd_forward(const struct winograd *v, struct prim *p, void *scrat
     pith_prim_count(p, start);
 }
 
-void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scratch, const float *x,
-                            const float *dy, float *dx, bool add_dx, float *dw, float *db)
+void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scratch,
+                            const struct conv_gradients *g)
 {
+    const float *x = g->x, *dy = g->dy;
+    float *dx = g->dx, *dw = g->dw, *db = g->db;
     const int points = (int)v->points;
     uint64_t start = pith_clock_ns(NULL);
     struct winograd_block in = block_of(v, x, true, scratch), out = block_of(v, dy, false, scratch);
@@ -305,7 +307,7 @@ void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scra
         }
         if (dx) {
             in.tensor = dx;
-            in.add = add_dx;
+            in.add = g->add_dx;
             convolve(v, &out, v->w_data, v->w_data_step, &in);
             touch(v, &in);
             v->kernels->gradients(&in, points);

@@ -72,10 +72,14 @@ void pith_fake_weight_gradient(const struct fake_weight *w, const float *x, cons
         const struct fake_grid g = grid_of(w, r);
         const struct fake_step s = step_of(w, x, r);
         const uint64_t at = r * w->cols;
-        double by_step = 0, outside = 0;
-        rows->back(&s, x + at, y + at, grad + at, (size_t)w->cols, true, by_x + at, &by_step,
-                   &outside);
-        by_x[w->n_rows * w->cols + r] = (float)(by_step * pith_fake_gain(&g, (double)w->cols));
+        struct fake_gradient d = {.x = x + at,
+                                  .dy = grad + at,
+                                  .y = y + at,
+                                  .n = (size_t)w->cols,
+                                  .dx = by_x + at,
+                                  .set = true};
+        rows->back(&s, &d);
+        by_x[w->n_rows * w->cols + r] = (float)(d.by_step * pith_fake_gain(&g, (double)w->cols));
     }
 }
 

@@ -133,11 +133,17 @@ static void forward(struct grad_node *n)
         s->s[c] = scale[c] * s->inverse[c];
         s->t[c] = bias[c] - s->mean[c] * s->s[c];
     }
+    const struct channel_affine a = {.x = n->in[0]->data,
+                                     .s = s->s,
+                                     .t = s->t,
+                                     .beside = n->residual ? n->residual->data : NULL,
+                                     .y = n->out[0]->data,
+                                     .rows = s->rows,
+                                     .c = n->channels};
     if (n->rectifies)
-        n->rows->affine_relu(n->in[0]->data, s->s, s->t, n->residual ? n->residual->data : NULL,
-                             s->rows, n->channels, n->out[0]->data);
+        n->rows->affine_relu(&a);
     else
-        n->rows->affine(n->in[0]->data, s->s, s->t, s->rows, n->channels, n->out[0]->data);
+        n->rows->affine(&a);
 }
 
 /* Rows that are gone through twice are in the cache at the second time. */
@@ -159,8 +165,15 @@ static void backward_sums(struct grad_node *n)
         size_t rows = s->rows - row < chunk ? s->rows - row : chunk, at = row * c_all;
         if (n->rectifies && n->residual)
             n->rows->rectify_in_place(y + at, dy + at, rows * c_all);
-        n->rows->products(dy + at, x + at, s->mean, kink ? s->s : NULL, kink ? s->t : NULL, rows,
-                          c_all, own(n, SUM), own(n, SECOND));
+        n->rows->products(&(struct channel_sums){.dy = dy + at,
+                                                 .x = x + at,
+                                                 .mean = s->mean,
+                                                 .s = kink ? s->s : NULL,
+                                                 .t = s->t,
+                                                 .sum = own(n, SUM),
+                                                 .product = own(n, SECOND),
+                                                 .rows = rows,
+                                                 .c = c_all});
     }
     const float *scale = n->in[BN_SCALE]->data;
     for (size_t c = 0; c < n->channels; c++) {

@@ -98,12 +98,16 @@ static void backward(struct grad_node *n)
     float *beside = n->scratch, *to[3] = {grad_of(n, X)};
     for (uint32_t i = first; i < 3; i++)
         to[i] = target(n, i, &beside);
-    const float *x = n->in[X]->data, *w = n->in[W]->data, *dy = n->out[0]->grad;
+    const struct conv_gradients g = {.x = n->in[X]->data,
+                                     .dy = n->out[0]->grad,
+                                     .dx = to[X],
+                                     .dw = to[W],
+                                     .db = to[BIAS],
+                                     .add_dx = conv->winograd && !n->sets[X]};
     if (conv->winograd)
-        pith_winograd_backward(conv->winograd, n->prim, beside, x, dy, to[X], !n->sets[X], to[W],
-                               to[BIAS]);
+        pith_winograd_backward(conv->winograd, n->prim, beside, &g);
     else
-        pith_prim_conv_backward(conv->primitive, x, w, dy, to[X], to[W], to[BIAS]);
+        pith_prim_conv_backward(conv->primitive, n->in[W]->data, &g);
     for (uint32_t i = first; i < 3; i++)
         if (to[i] && !n->sets[i])
             grad_put(n->in[i]->grad, to[i], grad_count(n->in[i]), false);

@@ -46,7 +46,8 @@ static void forward(struct grad_node *n)
     size_t o = n->out[0]->shape.dim[1], count = grad_count(n->out[0]);
     const float *bias = grad_data(n, BIAS);
     float *y = n->out[0]->data;
-    pith_prim_conv_backward(n->state, NULL, n->in[W]->data, n->in[X]->data, y, NULL, NULL);
+    pith_prim_conv_backward(n->state, n->in[W]->data,
+                            &(struct conv_gradients){.dy = n->in[X]->data, .dx = y});
     for (size_t i = 0; i < count && bias; i += o)
         n->rows->add(y + i, bias, o);
 }
@@ -61,7 +62,8 @@ static void backward(struct grad_node *n)
         grad_put(n->in[X]->grad, dx, grad_count(n->in[X]), n->sets[X]);
     }
     if (n->in[W]->grad) {
-        pith_prim_conv_backward(n->state, dy, n->in[W]->data, n->in[X]->data, NULL, dw, NULL);
+        pith_prim_conv_backward(n->state, n->in[W]->data,
+                                &(struct conv_gradients){.x = dy, .dy = n->in[X]->data, .dw = dw});
         grad_put(n->in[W]->grad, dw, grad_count(n->in[W]), n->sets[W]);
     }
     float *db = grad_of(n, BIAS);

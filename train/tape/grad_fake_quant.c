@@ -42,19 +42,23 @@ static void backward(struct grad_node *n)
     const float *fact = grad_data(n, 2), *number = grad_data(n, 1);
     struct fake_grid g = pith_fake_grid_of(fact);
     struct fake_step s = step_of(&g, number, fact);
-    double by_step = 0, outside = 0;
     size_t count = grad_count(n->in[0]);
     if (!n->out[0]->grad)
         return;
-    pith_train_kernels().fake->back(&s, n->in[0]->data, n->out[0]->data, n->out[0]->grad, count,
-                                    n->sets[0], grad_of(n, 0), &by_step, &outside);
+    struct fake_gradient d = {.x = n->in[0]->data,
+                              .dy = n->out[0]->grad,
+                              .y = n->out[0]->data,
+                              .n = count,
+                              .dx = grad_of(n, 0),
+                              .set = n->sets[0]};
+    pith_train_kernels().fake->back(&s, &d);
     float *own = grad_of(n, 1);
     if (!own)
         return;
     double gain = pith_fake_gain(&g, (double)count / n->in[0]->shape.dim[0]);
     double range = (double)(g.highest - g.lowest);
-    put(&own[0], by_step * gain, n->sets[1]);
-    put(&own[1], fact[FACT_MOVES_ZERO] > 0 ? -outside * (double)s.step * gain * range : 0,
+    put(&own[0], d.by_step * gain, n->sets[1]);
+    put(&own[1], fact[FACT_MOVES_ZERO] > 0 ? -d.outside * (double)s.step * gain * range : 0,
         n->sets[1]);
 }
 

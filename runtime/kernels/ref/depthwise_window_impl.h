@@ -135,20 +135,25 @@ static void band_copy(const struct bands *b, const struct input_row *row, const 
         }
 }
 
+struct filter {
+    const float *w;
+    float bias;
+};
+
 /* Sums of n vectors of outputs, at `at` in `in` and in `sums`. */
 static inline __attribute__((always_inline)) void sum_vectors(const struct bands *b,
-                                                              const float *in, const float *w,
-                                                              float bias, const size_t *at,
-                                                              float *sums, const int n)
+                                                              const float *in, struct filter f,
+                                                              const size_t *at, float *sums,
+                                                              const int n)
 {
     const uint32_t taps = b->g->kh * b->g->kw;
     vec acc[SIDE_BY_SIDE];
 #pragma GCC unroll 8
     for (int i = 0; i < n; i++)
-        acc[i] = vec_set1(bias);
+        acc[i] = vec_set1(f.bias);
     for (uint32_t k = 0; k < taps; k++) {
         const float *x = in + b->offset[k];
-        const vec weight = vec_set1(w[k]);
+        const vec weight = vec_set1(f.w[k]);
 #pragma GCC unroll 8
         for (int i = 0; i < n; i++)
             acc[i] = vec_fma(weight, vec_load(x + at[i]), acc[i]);
@@ -159,8 +164,8 @@ static inline __attribute__((always_inline)) void sum_vectors(const struct bands
 }
 
 /* Vectors are written in ascending order: what is past the end of a row belongs to the next. */
-static void band_sum(const struct bands *b, const float *in, const float *w, float bias,
-                     uint32_t rows, float *sums)
+static void band_sum(const struct bands *b, const float *in, struct filter f, uint32_t rows,
+                     float *sums)
 {
     const size_t all = (rows - 1) * b->pitch + b->columns;
     uint32_t left = b->across ? b->across * rows : (uint32_t)((all + LANES - 1) / LANES);
@@ -175,13 +180,13 @@ static void band_sum(const struct bands *b, const float *in, const float *w, flo
             at[i] = next;
         }
         if (n == 8)
-            sum_vectors(b, in, w, bias, at, sums, 8);
+            sum_vectors(b, in, f, at, sums, 8);
         else if (n == 4)
-            sum_vectors(b, in, w, bias, at, sums, 4);
+            sum_vectors(b, in, f, at, sums, 4);
         else if (n == 2)
-            sum_vectors(b, in, w, bias, at, sums, 2);
+            sum_vectors(b, in, f, at, sums, 2);
         else
-            sum_vectors(b, in, w, bias, at, sums, 1);
+            sum_vectors(b, in, f, at, sums, 1);
     }
 }
 
@@ -217,8 +222,10 @@ static void windows_run(const struct depthwise_f32_job *job, const struct clamp 
                 const uint32_t rows = smaller_of(g->oh - oy, b.rows);
                 if (i == 0 || job->x_step)
                     band_copy(&b, &row, job->x + i * job->x_step, oy, rows, in);
-                band_sum(&b, in, job->w + i * g->kh * g->kw, job->bias ? job->bias[i] : 0.0f, rows,
-                         sums);
+                band_sum(
+                    &b, in,
+                    (struct filter){job->w + i * g->kh * g->kw, job->bias ? job->bias[i] : 0.0f},
+                    rows, sums);
                 for (uint32_t r = 0; r < rows; r++) {
                     const size_t at = i * job->y_step + (size_t)(oy + r) * g->ow + ox;
                     row_finish(sums + r * b.pitch, job->residual ? job->residual + at : NULL, clamp,

@@ -69,36 +69,39 @@ BINARY_ROW(power, float, power_block(a, b, y))
 
 /* Loops of known length are vector code and nothing else. */
 #define BLOCK 64u
-typedef void block_fn(int32_t kind, float a, float b, const float *x, float *y);
+struct function {
+    int32_t kind;
+    float a, b; /* its parameters */
+};
+typedef void block_fn(struct function f, const float *x, float *y);
 
 /* What is left of a row runs as one block more, on a copy. */
-static void in_blocks(block_fn *f, int32_t kind, float a, float b, const float *x, float *y,
-                      size_t n)
+static void in_blocks(block_fn *block, struct function f, const float *x, float *y, size_t n)
 {
     for (; n >= BLOCK; n -= BLOCK, x += BLOCK, y += BLOCK)
-        f(kind, a, b, x, y);
+        block(f, x, y);
     if (n > 0) {
         float last[BLOCK] = {0};
         memcpy(last, x, n * sizeof *last);
-        f(kind, a, b, last, last);
+        block(f, last, last);
         memcpy(y, last, n * sizeof *last);
     }
 }
 
-static void act_block(int32_t act, float a, float b, const float *x, float *y)
+static void act_block(struct function f, const float *x, float *y)
 {
     const size_t n = BLOCK;
-    if (act == ACT_LEAKY)
-        EACH(prelu_f32(x[i], a));
-    else if (act == ACT_HARD_SIGMOID)
-        EACH(hard_sigmoid_f32(a, b, x[i]));
+    if (f.kind == ACT_LEAKY)
+        EACH(prelu_f32(x[i], f.a));
+    else if (f.kind == ACT_HARD_SIGMOID)
+        EACH(hard_sigmoid_f32(f.a, f.b, x[i]));
     else
         EACH(hard_swish_f32(x[i]));
 }
 
 static void act_row(enum act_kind act, float a, float b, const float *x, float *y, size_t n)
 {
-    in_blocks(act_block, (int32_t)act, a, b, x, y, n);
+    in_blocks(act_block, (struct function){(int32_t)act, a, b}, x, y, n);
 }
 
 /* sin and cos of BLOCK numbers. */
@@ -119,17 +122,17 @@ static void sine_block(uint64_t quarter_turns, const float *x, float *y)
     memcpy(y, v, sizeof v);
 }
 
-static void unary_block(int32_t kind, float alpha, float gamma, const float *x, float *y)
+static void unary_block(struct function f, const float *x, float *y)
 {
-    if (kind == UNARY_SIN || kind == UNARY_COS)
-        sine_block(kind == UNARY_COS, x, y);
+    if (f.kind == UNARY_SIN || f.kind == UNARY_COS)
+        sine_block(f.kind == UNARY_COS, x, y);
     else
-        unary_rows(kind, alpha, gamma, x, y, BLOCK);
+        unary_rows(f.kind, f.a, f.b, x, y, BLOCK);
 }
 
 static void unary_row(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n)
 {
-    in_blocks(unary_block, kind, alpha, gamma, x, y, n);
+    in_blocks(unary_block, (struct function){kind, alpha, gamma}, x, y, n);
 }
 
 const struct elementwise_rows ROW(pith_elementwise_f32) = {

@@ -110,9 +110,10 @@ struct tap {
 /* One vector of the panel for all channels of a tap: n sources put together. n is a constant 1
  * for the usual case: one load, one store. */
 static inline __attribute__((always_inline)) void
-copy_vector(const struct tap *tap, const struct source *s, const uint32_t n, size_t plane,
-            size_t ldb, float *out, const bool two)
+copy_vector(const struct im2col_f32_job *job, const struct tap *tap, const struct source *s,
+            const uint32_t n, float *out, const bool two)
 {
+    const size_t plane = (size_t)job->g->h * job->g->w, ldb = job->ldb;
     const float *x = tap->x;
     for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += ldb) {
         vec lo = vec_zero(), hi = vec_zero();
@@ -130,19 +131,18 @@ static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l,
                       const struct tap *tap)
 {
     const struct conv_geom *g = job->g;
-    size_t plane = (size_t)g->h * g->w;
     struct source s[LANES];
     for (uint32_t v = 0; v < l->nv; v++) {
         uint32_t n = sources_of(l, g, v, tap->dy, tap->dx, s);
         float *out = tap->b + v * LANES;
         if (g->stride_w == 1 && n == 1)
-            copy_vector(tap, s, 1, plane, job->ldb, out, false);
+            copy_vector(job, tap, s, 1, out, false);
         else if (g->stride_w == 1)
-            copy_vector(tap, s, n, plane, job->ldb, out, false);
+            copy_vector(job, tap, s, n, out, false);
         else if (n == 1)
-            copy_vector(tap, s, 1, plane, job->ldb, out, true);
+            copy_vector(job, tap, s, 1, out, true);
         else
-            copy_vector(tap, s, n, plane, job->ldb, out, true);
+            copy_vector(job, tap, s, n, out, true);
     }
 }
 
@@ -152,11 +152,18 @@ static inline int32_t next_four(int32_t i, int32_t n)
     return i + 8 <= n || i + 4 == n ? i + 4 : n - 4;
 }
 
-/* One run under n taps of a row of the kernel, from tap dx on: to[tap * step + lane]. x: the row of
- * the input; NULL: outside. */
-static void turn_run(const struct conv_geom *g, const struct run *r, const float *x, int32_t dx,
-                     int32_t n, float *to, size_t step)
+/* n taps of a row of the kernel, from tap dx on, `step` apart in the panel. */
+struct tap_row {
+    int32_t dx, n;
+    size_t step;
+};
+
+/* One run under them: to[tap * step + lane]. x: the row of the input; NULL: outside. */
+static void turn_run(const struct conv_geom *g, const struct run *r, const float *x,
+                     const struct tap_row *taps, float *to)
 {
+    const int32_t dx = taps->dx, n = taps->n;
+    const size_t step = taps->step;
     const int32_t stride = (int32_t)g->stride_w, w = (int32_t)g->w, dil = (int32_t)g->dil_w;
     const int32_t lanes = r->to - r->from, first = r->ix + dx;
     /* Lanes [a, b) lie inside under all taps. */
@@ -196,14 +203,15 @@ static void turn_taps(const struct im2col_f32_job *job, const struct lanes *l)
             const int32_t dy = (int32_t)(tap / g->kw * g->dil_h);
             float *to = job->b + ((size_t)tap * g->c + c - job->k0) * job->ldb;
             n = g->kw - kx < end - tap ? g->kw - kx : end - tap;
+            const struct tap_row taps = {(int32_t)(kx * g->dil_w), (int32_t)n,
+                                         (size_t)g->c * job->ldb};
             for (uint32_t v = 0; v < l->nv; v++)
                 for (uint32_t i = l->first_run[v]; i < l->first_run[v + 1]; i++) {
                     const struct run *r = &l->run[i];
                     const int32_t iy = r->iy + dy;
                     const bool inside = iy >= 0 && iy < (int32_t)g->h;
-                    turn_run(g, r, inside ? plane + (size_t)iy * g->w : NULL,
-                             (int32_t)(kx * g->dil_w), (int32_t)n, to + v * LANES + r->from,
-                             (size_t)g->c * job->ldb);
+                    turn_run(g, r, inside ? plane + (size_t)iy * g->w : NULL, &taps,
+                             to + v * LANES + r->from);
                 }
         }
     }

@@ -66,22 +66,29 @@ ROW(5, 6)
 #define PANEL_COLS 384u /* whole blocks of either kind */
 #define ROWS_AHEAD 4u   /* of the weight, that are prefetched: each panel reads a part of a row */
 
-/* Columns [c0, c0 + cols) of n rows of x, ldx apart, of which `rows` are there. */
-static void fill_panel(const float *x, size_t ldx, uint32_t rows, uint32_t n, uint32_t c0,
-                       uint32_t cols, uint32_t fields, float *panel)
+/* Rows of x, `step` apart. */
+struct x_rows {
+    const float *x;
+    size_t step;
+    uint32_t n;
+};
+
+/* `cols` columns of n rows, of which from->n are there. */
+static void fill_panel(const struct x_rows *from, uint32_t n, uint32_t cols, uint32_t fields,
+                       float *panel)
 {
     const uint32_t blocks = (cols + fields * BLOCK_WORDS - 1) / (fields * BLOCK_WORDS);
     for (uint32_t b = 0; b < blocks; b++)
         for (uint32_t half = 0; half < BLOCK_WORDS; half += LANES)
             for (uint32_t j = 0; j < fields; j++) {
                 const uint32_t c = (b * fields + j) * BLOCK_WORDS + half;
-                const float *from = x + c0 + c;
-                for (uint32_t i = 0; i < n; i++, from += ldx, panel += LANES) {
+                const float *x = from->x + c;
+                for (uint32_t i = 0; i < n; i++, x += from->step, panel += LANES) {
                     memset(panel, 0, LANES * sizeof *panel);
-                    if (i < rows && c + LANES <= cols)
-                        memcpy(panel, from, LANES * sizeof *panel);
-                    else if (i < rows && c < cols)
-                        memcpy(panel, from, (cols - c) * sizeof *panel);
+                    if (i < from->n && c + LANES <= cols)
+                        memcpy(panel, x, LANES * sizeof *panel);
+                    else if (i < from->n && c < cols)
+                        memcpy(panel, x, (cols - c) * sizeof *panel);
                 }
             }
 }
@@ -116,7 +123,7 @@ static void fill_panel(const float *x, size_t ldx, uint32_t rows, uint32_t n, ui
         for (uint32_t c0 = 0; c0 < f->cols; c0 += PANEL_COLS) {                                    \
             const uint32_t cols = f->cols - c0 < PANEL_COLS ? f->cols - c0 : PANEL_COLS;           \
             const uint32_t blocks = (cols + COLS##bits - 1) / COLS##bits;                          \
-            fill_panel(x, f->cols, m, n, c0, cols, fields, panel);                                 \
+            fill_panel(&(struct x_rows){x + c0, f->cols, m}, n, cols, fields, panel);              \
             for (uint32_t r = begin; r < end; r++) {                                               \
                 const float *codebook = form_at(f, f->codebook);                                   \
                 const uint8_t *block = form_at(f, f->index + (uint64_t)r * f->row_bytes +          \
