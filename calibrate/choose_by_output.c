@@ -36,7 +36,6 @@
 #define LEAST_NARROWER 4u  /* tried in any case: down to a quarter of the range */
 #define REST 0.1
 #define GAIN 0.1
-#define BEATEN (1.001 / (1 - GAIN)) /* times another's error: the other is better by GAIN */
 #define ALIKE 0.03
 #define MIDDLE                                                                                     \
     ((size_t)32 << 20) /* bytes of what is alive where a value is changed, of all samples */
@@ -175,9 +174,9 @@ static enum pith_status take_best(struct trial *t, struct grid_choice *c,
     }
     if (st || t->outputs.stopped || !is_better(&c->candidate[best], &c->candidate[0]))
         return st;
-    st = measure(t, c, best, t->outputs.n_samples, HUGE_VAL, kind);
+    st = measure(t, c, 0, t->outputs.n_samples, HUGE_VAL, kind);
     if (!st)
-        st = measure(t, c, 0, t->outputs.n_samples, BEATEN * c->candidate[best].error, kind);
+        st = measure(t, c, best, t->outputs.n_samples, c->candidate[0].error, kind);
     if (is_better(&c->candidate[best], &c->candidate[0]))
         c->taken = best;
     return st;

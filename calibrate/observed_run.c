@@ -5,6 +5,7 @@
  * changed in it counts. */
 #include "observed_run.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error_fill.h"
@@ -36,6 +37,30 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
         run->mismatch = true;
     else
         show(run, value, out, (void *)(uintptr_t)out->data);
+}
+
+/* The outputs, in their order, and what else is an answer. */
+static bool list_answers(struct observed_run *run)
+{
+    const struct pith_model *m = run->m;
+    run->answer = calloc(2 * (size_t)m->n_outputs + 1, sizeof *run->answer);
+    for (uint32_t i = 0; i < m->n_outputs && run->answer; i++)
+        run->answer[run->n_answers++] = m->outputs[i];
+    for (uint32_t i = 0; i < m->n_outputs && run->answer; i++)
+        if (pith_answer_value(m, i) != m->outputs[i])
+            run->answer[run->n_answers++] = pith_answer_value(m, i);
+    return run->answer != NULL;
+}
+
+static void show_answers(struct observed_run *run)
+{
+    struct pith_plan *plan = pith_engine_plan(run->engine);
+    for (uint32_t i = 0; i < run->n_answers; i++) {
+        struct pith_tensor t;
+        const void *x = pith_plan_output_data(plan, i);
+        if (x && !pith_plan_output(plan, i, &t))
+            show(run, run->answer[i], &t, (void *)(uintptr_t)x);
+    }
 }
 
 void pith_observed_run_inputs(struct observed_run *run)
@@ -90,7 +115,8 @@ enum pith_status pith_observed_run_open(struct observed_run *run, const struct p
                                  .cpu_mask = opts->cpu_mask,
                                  .ordered = true, /* ranges are alike on every CPU */
                                  .user = run,
-                                 .observe = observe};
+                                 .observe = run->answers_only ? NULL : observe};
+    struct pith_model ends = *m;
     run->m = m;
     run->opts = opts;
     run->one.data = opts->data;
@@ -101,11 +127,17 @@ enum pith_status pith_observed_run_open(struct observed_run *run, const struct p
                                                 .own_sizes = pith_data_uneven(opts->data) &&
                                                              pith_data_pictures(opts->data)};
     run->feed.own_sizes = run->feed.own_sizes && run->own_sizes;
-    enum pith_status st = pith_engine_open(m, &e, &run->engine, err);
+    if (run->answers_only && !list_answers(run))
+        return pith_error_no_memory(err);
+    if (run->answers_only) {
+        ends.outputs = run->answer;
+        ends.n_outputs = run->n_answers;
+    }
+    enum pith_status st = pith_engine_open(&ends, &e, &run->engine, err);
     if (st)
         return st;
     struct pith_plan *plan = pith_engine_plan(run->engine);
-    if (pith_plan_layer_count(plan) != m->n_nodes)
+    if (!run->answers_only && pith_plan_layer_count(plan) != m->n_nodes)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "cannot calibrate: the runtime has %u steps, the model has %u nodes",
                                pith_plan_layer_count(plan), m->n_nodes);
@@ -119,6 +151,7 @@ void pith_observed_run_close(struct observed_run *run)
 {
     pith_feeder_close(&run->feeder);
     pith_engine_close(run->engine);
+    free(run->answer);
 }
 
 uint64_t pith_observed_run_samples(const struct observed_run *run)
@@ -135,11 +168,13 @@ enum pith_status pith_observed_run_sample(struct observed_run *run, uint64_t i,
         st = pith_feeder_step(&run->feeder, step, 0, err);
         if (st)
             break;
-        pith_observed_run_inputs(run);
+        if (!run->answers_only)
+            pith_observed_run_inputs(run);
         st = pith_plan_run(pith_engine_plan(run->engine));
         if (st)
             return pith_error_fill(err, st, "cannot calibrate: running %s failed: %s",
                                    pith_calibrate_sample_name(run->opts, i), pith_status_text(st));
+        show_answers(run);
         pith_feeder_keep(&run->feeder);
     }
     if (!st && run->mismatch)

@@ -13,6 +13,9 @@ struct observed_run {
     /* The same of values of other types, x being `bytes` long; or NULL. */
     void (*see_other)(void *user, uint32_t value, void *x, size_t bytes);
     void *user;
+    /* see gets outputs, and what pith_answer_value finds of each, alone, behind each run: layers
+     * may be fused. */
+    bool answers_only;
     bool own_sizes; /* pictures of several sizes run each at its own; else as they are cut */
     const struct pith_model *m; /* borrows, as all it is opened with */
     const struct pith_calibrate_opts *opts;
@@ -21,10 +24,12 @@ struct observed_run {
     struct pith_engine *engine; /* owns */
     struct feeder feeder;       /* owns */
     const uint32_t *shown;      /* while `see` runs: the shape of the value */
+    uint32_t *answer;           /* owns: [n_answers] with answers_only: the values that see gets */
+    uint32_t n_answers;
     bool mismatch;
 };
 
-/* see, user and own_sizes are set, all else is 0. Close in any case. */
+/* see, user, answers_only and own_sizes are set, all else is 0. Close in any case. */
 enum pith_status pith_observed_run_open(struct observed_run *run, const struct pith_model *m,
                                         const struct pith_calibrate_opts *opts,
                                         struct pith_error *err);

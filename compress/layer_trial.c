@@ -15,6 +15,7 @@
 #include "pith_host.h"
 
 #define MOST_BYTES ((size_t)64 << 20) /* kept of the beginnings of runs */
+#define LEAST_SAMPLES 2u
 
 /* ---- what differs ---------------------------------------------------------------------------- */
 
@@ -225,8 +226,19 @@ static uint32_t first_step(const struct layer_trial *t, const struct pith_model 
     return first;
 }
 
+static double noise_of(const struct layer_trial *t)
+{
+    return pith_difference_is_finite(&t->sums) ? fmin(t->sums.noise / t->sums.signal, 1) : 1;
+}
+
+/* The fewer samples of all have run, the farther below: four times after a quarter of them. */
+static bool is_far_below(const struct layer_trial *t, uint32_t done, double little)
+{
+    return done >= LEAST_SAMPLES && noise_of(t) * t->outputs.n_samples < little * done;
+}
+
 enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_model *integers,
-                                      double *noise, struct pith_error *err)
+                                      double little, double *noise, struct pith_error *err)
 {
     struct split s;
     double error;
@@ -238,7 +250,7 @@ enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_m
     t->failed = false;
     if (!st)
         pith_output_trial_behind(&t->outputs, first_step(t, t->outputs.m));
-    for (uint32_t i = 0; i < t->outputs.n_samples && !st; i++) {
+    for (uint32_t i = 0; i < t->outputs.n_samples && !st && !is_far_below(t, i, little); i++) {
         t->n_seen = 0;
         st = pith_output_trial_run(&t->outputs, i, i + 1, HUGE_VAL, &error);
     }
@@ -248,7 +260,7 @@ enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_m
     if (!st && t->failed)
         st = PITH_ERR_UNSUPPORTED;
     if (!st)
-        *noise = pith_difference_is_finite(&t->sums) ? fmin(t->sums.noise / t->sums.signal, 1) : 1;
+        *noise = noise_of(t);
     return st;
 }
 

@@ -24,10 +24,11 @@ enum pith_status pith_layer_trial_open(struct layer_trial *t, struct pith_model 
                                        const struct pith_calibrate_opts *samples, uint32_t n,
                                        struct pith_error *err);
 /* integers: m by pith_quantize with opts.same_numbers. *noise: of the outputs, less their means,
- * relative to the outputs, at most 1. PITH_ERR_UNSUPPORTED: it cannot be seen as a change of m's
- * values, and *noise is untouched. */
+ * relative to the outputs, at most 1; from a part of the samples where these show that it is far
+ * below `little`. PITH_ERR_UNSUPPORTED: it cannot be seen as a change of m's values, and *noise is
+ * untouched. */
 enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_model *integers,
-                                      double *noise, struct pith_error *err);
+                                      double little, double *noise, struct pith_error *err);
 void pith_layer_trial_close(struct layer_trial *t);
 
 #endif

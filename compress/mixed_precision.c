@@ -7,7 +7,8 @@
  * above their error, each layer is tried alone on a few of them: it in integers (rounded to
  * nearest, which takes no time), all others float. The errors of layers add up, so what one loses
  * is gained if it stays float. The layer that gains most for its price goes first, until WANTED_DB
- * are expected.
+ * are expected. What a few samples show to be far below what is worth a price then is not tried on
+ * the others.
  * Its price is its products, and passes over what has to be converted; a share of all products may
  * be spent.
  *
@@ -95,7 +96,8 @@ static void see(void *user, uint32_t value, float *x, size_t n)
 /* The first n of the held-out samples. */
 static enum pith_status run_samples(struct allocation *k, const struct pith_model *m, uint64_t n)
 {
-    struct observed_run run = {.see = see, .user = &k->answers, .own_sizes = true};
+    struct observed_run run = {
+        .see = see, .user = &k->answers, .answers_only = true, .own_sizes = true};
     enum pith_status st = pith_observed_run_open(&run, m, k->request->samples, k->err);
     for (uint64_t i = 0; !st && i < n && i < pith_observed_run_samples(&run); i++)
         st = pith_observed_run_sample(&run, i, k->err);
@@ -241,7 +243,8 @@ static enum pith_status try_alone(struct allocation *k, uint32_t i, struct layer
     *noise = 0;
     if (st) /* alone it cannot be; so nothing is known */
         return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st;
-    st = trial ? pith_layer_trial_run(trial, k->m, noise, k->err) : PITH_ERR_UNSUPPORTED;
+    const double little = LEAST * pow(10, -WANTED_DB / 10.0);
+    st = trial ? pith_layer_trial_run(trial, k->m, little, noise, k->err) : PITH_ERR_UNSUPPORTED;
     if (st != PITH_ERR_UNSUPPORTED)
         return st;
     st = measure(k, k->m, trial_samples(k), false);

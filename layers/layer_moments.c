@@ -60,8 +60,10 @@ static uint64_t place_in_panel(const struct sums *s, size_t i, uint64_t *sample)
 
 static float root_of(const struct sums *s, size_t i)
 {
+    if (!s->root)
+        return 1;
     uint64_t sample, at = place_in_panel(s, i, &sample);
-    return s->root ? s->root[sample * s->net[0]->places + at] : 1;
+    return s->root[sample * s->net[0]->places + at];
 }
 
 static void fill_rows(struct sums *s, uint32_t panel, uint32_t group, size_t first, size_t last)

@@ -162,7 +162,8 @@ enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_
     struct pith_engine *e = calloc(1, sizeof *e);
     if (!e)
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
-    const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .plain = opts && opts->observe};
+    const struct pith_pack_opts pack = {.size_bytes = sizeof pack,
+                                        .plain = opts && (opts->observe || opts->ordered)};
     enum pith_status st = pith_model_pack(m, &pack, &e->packed, err);
     e->image = e->packed.data;
     e->image_bytes = e->packed.bytes;

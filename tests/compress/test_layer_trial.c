@@ -91,15 +91,18 @@ static void a_trial_costs_what_the_whole_network_does(void **state)
         struct pith_model q = *m;
         double noise = -1;
         quantize(&q, layer, true);
-        assert_int_equal(pith_layer_trial_run(&t, &q, &noise, NULL), PITH_OK);
+        assert_int_equal(pith_layer_trial_run(&t, &q, 0, &noise, NULL), PITH_OK);
         run_whole(&a, &q, &o, false);
         const double whole = pith_sqnr_noise(&a) / a.all.signal;
         if (!(whole > 0 && whole != last && fabs(noise - whole) <= 1e-9 * whole))
             fail_msg("layer %u: %g, whole %g", layer, noise, whole);
         last = whole;
+        const uint64_t runs = t.outputs.n_runs;
+        assert_int_equal(pith_layer_trial_run(&t, &q, 4 * whole, &noise, NULL), PITH_OK);
+        assert_in_range(t.outputs.n_runs - runs, 2, SAMPLES - 1);
         q = *m;
         quantize(&q, layer, false);
-        assert_int_equal(pith_layer_trial_run(&t, &q, &noise, NULL), PITH_ERR_UNSUPPORTED);
+        assert_int_equal(pith_layer_trial_run(&t, &q, 0, &noise, NULL), PITH_ERR_UNSUPPORTED);
     }
     pith_layer_trial_close(&t);
     pith_sqnr_close(&a);
