@@ -67,6 +67,7 @@ static void keep(struct output_trial *t, uint32_t value)
 static void see_place(struct output_trial *t, uint32_t value, void *x, size_t bytes, bool is_f32)
 {
     pith_prefix_see(&t->middle, value, x, bytes, is_f32);
+    pith_prefix_see(&t->last, value, x, bytes, is_f32);
     for (uint32_t k = 0; k < PITH_TRIAL_STARTS; k++)
         pith_prefix_see(&t->start[k], value, x, bytes, is_f32);
 }
@@ -138,6 +139,13 @@ static uint32_t start_of(const struct output_trial *t, uint32_t s)
     return best;
 }
 
+/* Is the last middle on the way, behind start k? */
+static bool is_nearer(const struct output_trial *t, uint32_t k)
+{
+    return t->last.step != NO_STEP && t->middle.step != NO_STEP && t->last.step < t->middle.step &&
+           (k == PITH_TRIAL_STARTS || t->start[k].step < t->last.step);
+}
+
 static enum pith_status run_whole(struct output_trial *t, uint32_t s)
 {
     struct pith_plan *plan = pith_engine_plan(t->run.engine);
@@ -153,6 +161,8 @@ static enum pith_status run_kept(struct output_trial *t, uint32_t s)
     enum pith_status st;
     if (pith_prefix_back(&t->middle, s))
         st = run_behind(t, &t->middle, t->middle_at[s]);
+    else if (is_nearer(t, k) && pith_prefix_back(&t->last, s))
+        st = run_behind(t, &t->last, t->last_at[s]);
     else if (k < PITH_TRIAL_STARTS && pith_prefix_back(&t->start[k], s))
         st = run_behind(t, &t->start[k], t->start_at[k * t->n_samples + s]);
     else
@@ -165,8 +175,17 @@ static enum pith_status run_kept(struct output_trial *t, uint32_t s)
 
 void pith_output_trial_behind(struct output_trial *t, uint32_t step)
 {
-    if (t->apart)
-        pith_prefix_set(&t->middle, step);
+    if (!t->apart || step == t->middle.step)
+        return;
+    if (step != NO_STEP && t->middle.step != NO_STEP && t->middle.step < step) {
+        const struct prefix_reuse middle = t->middle;
+        size_t *at = t->middle_at;
+        t->middle = t->last;
+        t->middle_at = t->last_at;
+        t->last = middle;
+        t->last_at = at;
+    }
+    pith_prefix_set(&t->middle, step);
 }
 
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
@@ -199,9 +218,11 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     t->input = calloc(n + (size_t)1, sizeof *t->input);
     t->output = calloc(n + (size_t)1, sizeof *t->output);
     t->middle_at = calloc(n + (size_t)1, sizeof *t->middle_at);
+    t->last_at = calloc(n + (size_t)1, sizeof *t->last_at);
     t->start_at = calloc(PITH_TRIAL_STARTS * (n + (size_t)1), sizeof *t->start_at);
-    bool room = t->sample && t->input && t->output && t->middle_at && t->start_at &&
-                !pith_prefix_open(&t->middle, t->m, n, t->most_bytes);
+    bool room = t->sample && t->input && t->output && t->middle_at && t->last_at && t->start_at;
+    room = !pith_prefix_open(&t->middle, t->m, n, t->most_bytes) && room;
+    room = !pith_prefix_open(&t->last, t->m, n, t->most_bytes) && room;
     for (uint32_t k = 0; k < PITH_TRIAL_STARTS && room; k++)
         room = !pith_prefix_open(&t->start[k], t->m, n, t->most_bytes / PITH_TRIAL_STARTS);
     if (!room)
@@ -257,10 +278,12 @@ void pith_output_trial_close(struct output_trial *t)
         free(t->output[s].x);
     }
     pith_prefix_close(&t->middle);
+    pith_prefix_close(&t->last);
     for (uint32_t k = 0; k < PITH_TRIAL_STARTS; k++)
         pith_prefix_close(&t->start[k]);
     free(t->start_at);
     free(t->middle_at);
+    free(t->last_at);
     free(t->sample);
     free(t->input);
     free(t->output);

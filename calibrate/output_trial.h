@@ -26,8 +26,9 @@ struct output_trial {
     struct pith_model *m;
     struct observed_run run;
     bool *is_output; /* owns: [n_values] compared */
-    struct prefix_reuse middle;
-    size_t *middle_at; /* owns: [n_samples] each sample's outputs observed before the middle */
+    struct prefix_reuse middle,
+        last;                    /* last: the middle before, where it comes before the middle */
+    size_t *middle_at, *last_at; /* own: [n_samples] each sample's outputs observed before there */
     /* Places on the way that nothing before a middle changes: where a sample was there once, a run
      * to another middle behind begins there. */
     struct prefix_reuse start[PITH_TRIAL_STARTS];

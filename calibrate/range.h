@@ -57,7 +57,7 @@ struct simple_grid {
  * number becomes that number. */
 struct simple_grid pith_grid_of_range(const struct range *r, const struct grid_kind *kind);
 /* Sum of squared differences of all numbers to their images on g: numbers of a bin as evenly
- * spread. */
-double pith_grid_error(const struct distribution *d, const struct simple_grid *g);
+ * spread. HUGE_VAL: it is more than `most`. */
+double pith_grid_error(const struct distribution *d, const struct simple_grid *g, double most);
 
 #endif

@@ -61,7 +61,7 @@ static double error_integral(double t, double low, double high)
     return rounding_integral(inside) + beyond * beyond * beyond / 3;
 }
 
-double pith_grid_error(const struct distribution *d, const struct simple_grid *g)
+double pith_grid_error(const struct distribution *d, const struct simple_grid *g, double most)
 {
     const struct pith_histogram *h = &d->s->histogram;
     double scale = (double)g->scale, sum = 0;
@@ -83,6 +83,8 @@ double pith_grid_error(const struct distribution *d, const struct simple_grid *g
             e = (from - t) * (from - t);
         }
         sum += (double)h->count[i] * e;
+        if (sum * scale * scale > most)
+            return HUGE_VAL;
     }
     return sum * scale * scale;
 }

@@ -22,7 +22,7 @@ static void try_range(struct search *s, double low, double high)
 {
     struct range r = {low, high};
     struct simple_grid g = pith_grid_of_range(&r, s->kind);
-    double error = pith_grid_error(s->d, &g);
+    double error = pith_grid_error(s->d, &g, s->error);
     if (error >= s->error)
         return;
     s->best = r;

@@ -44,6 +44,7 @@
 #include "quantize/layer/integer_plan.h"
 #include "op_interface/op_traits.h"
 #include "pith_pack.h"
+#include "quantize/round/rounded_layers.h"
 #include "quantize/store_floats.h"
 #include "quantize/transform/transpose_weight.h"
 
@@ -53,6 +54,7 @@
 #define WANTED_DB 28
 
 #define ENOUGH_DB 25
+#define ALIKE_DB 15
 #define SHARE 0.25 /* of all products, that floats may compute */
 #define PASSES 40  /* over a value, in products, to convert it */
 
@@ -79,6 +81,7 @@ struct allocation {
     struct output_sqnr answers;
     const char **keep; /* own: patterns of opts, then those added; texts are m's */
     uint32_t n_requested;
+    struct rounded_layers rounded;             /* owns */
     struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
     uint32_t n_layers, n_trial;  /* what is kept is not taken apart, so it may be fewer */
     struct candidate *candidate; /* owns: [n_candidates] */
@@ -129,6 +132,14 @@ static enum pith_status measure_float(struct allocation *k)
         return st;
     pith_sqnr_begin_more(&k->answers, &k->before);
     return run_samples(k, &k->before, k->request->held->n_fitted);
+}
+
+/* What layers read in the best network so far is near enough to what they read in the next one for
+ * the same rounding to serve both; else all are rounded anew. */
+static void keep_rounded(struct allocation *k, const struct pith_stage_report *r)
+{
+    if (!(r->output_db >= ALIKE_DB))
+        pith_rounded_free(&k->rounded);
 }
 
 /* m becomes what opts make of the float network, and is measured on up to n samples. */
@@ -460,6 +471,7 @@ static enum pith_status try_step(struct allocation *k, struct step *s, double ga
     struct pith_model best = *k->m;
     const double db = r->output_db;
     s->opts.keep = k->keep;
+    keep_rounded(k, r);
     enum pith_status st = quantize(k, &s->opts, UINT64_MAX);
     *better = !st && pith_sqnr_db(&k->answers) > db + gain_db;
     if (!*better) {
@@ -507,6 +519,7 @@ static enum pith_status try_reestimated(struct allocation *k, struct pith_stage_
     struct pith_model best = *k->m;
     struct pith_quantize_opts o = k->opts;
     o.reestimate = true;
+    keep_rounded(k, r);
     enum pith_status st = quantize(k, &o, UINT64_MAX);
     double db = pith_sqnr_db(&k->answers);
     if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
@@ -715,9 +728,10 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
                            .n_requested = opts->n_keep,
                            .layer = r->quantize,
                            .err = err};
+    k.opts.rounded = &k.rounded;
     enum pith_status st = fold(&k);
     if (!st)
-        st = pith_quantize(m, opts, r->quantize, &r->n_layers, err);
+        st = pith_quantize(m, &k.opts, r->quantize, &r->n_layers, err);
     k.n_layers = r->n_layers;
     if (!st)
         st = measure_float(&k);
@@ -742,6 +756,7 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
     if (st)
         *m = k.before;
     pith_sqnr_close(&k.answers);
+    pith_rounded_free(&k.rounded);
     free(k.keep);
     free(k.candidate);
     free(k.trial);

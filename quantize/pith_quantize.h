@@ -137,6 +137,8 @@ enum pith_rounding {
 
 #define PITH_WIDER_PART 16u
 
+struct rounded_layers;
+
 struct pith_quantize_opts {
     uint32_t size_bytes;
     uint32_t weight_bits;     /* 2..8, stored as i8, or with activations of 16 bits up to 16; 0:
@@ -173,6 +175,10 @@ struct pith_quantize_opts {
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
     bool same_numbers; /* values keep their numbers: those that no node reads any more stay, too */
+    /* Borrowed: rounded weights of earlier runs over the same float network with the same data.
+     * They are taken over where the float network's results are no goals; others are added. NULL:
+     * none. */
+    struct rounded_layers *rounded;
 };
 
 static inline bool pith_quantize_has_data(const struct pith_quantize_opts *o)

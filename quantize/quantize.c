@@ -6,12 +6,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "quantize/round/bias_correct.h"
 #include "quantize/round/channel_reestimate.h"
 #include "base/error_fill.h"
 #include "quantize/transform/expand_recurrent.h"
 #include "quantize/round/gptq_round.h"
+#include "quantize/round/rounded_layers.h"
 #include "quantize/transform/fold_affine.h"
 #include "quantize/transform/integer_rewrite.h"
 #include "quantize/layer/layer_bits.h"
@@ -174,6 +176,27 @@ static bool shifts_biases(const struct improver *i, const struct layer_inputs *i
            ((i->opts->reestimate && in->goal) || !(i->opts->keep_biases || in->in_loop));
 }
 
+/* Feedback depends little on what other layers lose, so one rounding serves several networks. */
+static enum pith_status round_layer(const struct improver *i, const struct layer_inputs *in,
+                                    bool shifts, struct integer_layer *l)
+{
+    struct rounded_layers *known = in->goal ? NULL : i->opts->rounded;
+    const size_t bytes = (size_t)l->shape.rows * sizeof *l->scale;
+    double *step = known ? malloc(bytes) : NULL;
+    enum pith_status st = known && !step ? PITH_ERR_MEMORY : PITH_OK;
+    if (!st && step && pith_rounded_take(known, in->product->name, l)) {
+        pith_layer_store(l);
+    } else if (!st) {
+        if (step)
+            memcpy(step, l->scale, bytes);
+        st = pith_gptq_round(in, shifts, i->opts->runtime, l);
+        if (!st && step)
+            pith_rounded_keep(known, in->product->name, step, l);
+    }
+    free(step);
+    return st;
+}
+
 static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
                                       struct pith_error *err)
 {
@@ -185,7 +208,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     if (!has_goals(i->opts))
         rounded.goal = NULL;
     if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->both_ways)
-        st = pith_gptq_round(&rounded, shifts, i->opts->runtime, l);
+        st = round_layer(i, &rounded, shifts, l);
     if (!st && shifts)
         st = i->opts->reestimate && in->goal ? pith_reestimate_channels(in, l)
                                              : pith_bias_correct(&rounded, l);

@@ -9,6 +9,7 @@
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_quantize.h"
+#include "quantize/round/rounded_layers.h"
 
 enum { N_SAMPLES = 24, CHANNELS = 6, SIDE = 7, PIXELS = CHANNELS * SIDE * SIDE, CLASSES = 10 };
 
@@ -447,6 +448,30 @@ static void long_rows_of_few_bits_are_fed_back(void **state)
         fail_msg("nearest %.2f dB, feedback %.2f dB", nearest, feedback);
 }
 
+/* With other samples, too; where layers have goals, they are rounded anew. */
+static void rounded_layers_are_taken_over(void **state)
+{
+    (void)state;
+    struct images *i = images_of(5), *other = images_of(6);
+    struct rounded_layers r = {0};
+    struct pith_quantize_opts o = {
+        .data = i->data, .rounding = PITH_ROUND_GPTQ, .keep_biases = true};
+    const double first = sqnr(i, o);
+    o.rounded = &r;
+    assert_true(sqnr(i, o) == first && r.n == 4);
+    o.data = other->data;
+    assert_true(sqnr(i, o) == first && r.n == 4);
+    o.rounding = PITH_ROUND_ADAPTIVE;
+    const double again = sqnr(i, o);
+    o.rounded = NULL;
+    assert_true(sqnr(i, o) == again && again != first);
+    o.rounding = PITH_ROUND_GPTQ;
+    assert_true(sqnr(i, o) != first);
+    pith_rounded_free(&r);
+    free_images(i);
+    free_images(other);
+}
+
 static void says_what_is_wrong(void **state)
 {
     (void)state;
@@ -469,6 +494,7 @@ int main(void)
         cmocka_unit_test(rounding_is_the_same_for_any_threads),
         cmocka_unit_test(chance_is_not_fitted_to),
         cmocka_unit_test(long_rows_of_few_bits_are_fed_back),
+        cmocka_unit_test(rounded_layers_are_taken_over),
         cmocka_unit_test(says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
