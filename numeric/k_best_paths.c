@@ -62,7 +62,8 @@ static void add_feedback(const struct error_feedback *r, const double *u, size_t
 {
     const uint32_t k = r->n_paths;
     if (r->panel && k % PITH_ROW_PANEL == 0) {
-        r->panel->add(u, r->n, rows, e, n, k, sum);
+        r->panel->add(&(struct panel_sum){
+            .u = u, .e = e, .sum = sum, .stride = r->n, .rows = rows, .n = n, .k = k});
         return;
     }
     for (size_t row = 0; row < rows; row++)

@@ -10,6 +10,15 @@
 
 #define PITH_ROW_PANEL 8u /* right sides, beside each other: x is [n, PITH_ROW_PANEL] */
 
+/* sum [rows, k] += u e, term by term from the first on. */
+struct panel_sum {
+    const double *u; /* [rows, n], its rows stride apart */
+    const double *e; /* [n, k] */
+    double *sum;
+    size_t stride, rows, n;
+    uint32_t k; /* of whole panels */
+};
+
 struct row_panel_kernels {
     /* y[i] = the product of row order[i] of a [n, n] and x, i < n. y is not x. */
     void (*multiply)(const double *a, size_t n, const size_t *order, const double *x, double *y);
@@ -17,10 +26,7 @@ struct row_panel_kernels {
     void (*solve)(const double *u, size_t n, double *x);
     /* y [PITH_ROW_PANEL] = the products of a [n] and each column of x. */
     void (*dot)(const double *a, const double *x, size_t n, double *y);
-    /* sum [rows, k] += u e, term by term from the first on; u: [rows, n], its rows stride apart; e:
-     * [n, k]; k: of whole panels. */
-    void (*add)(const double *u, size_t stride, size_t rows, const double *e, size_t n, uint32_t k,
-                double *sum);
+    void (*add)(const struct panel_sum *s);
     uint32_t vector_bytes; /* of the loops */
 };
 

@@ -90,10 +90,13 @@ static void solve(const double *u, size_t n, double *x)
 /* As many as registers have sums for. */
 #define ROWS_AT_ONCE (VECTOR_BYTES > 16 ? 4 : 2)
 
-/* Of some rows of u, and one panel of the columns of e. */
-static inline void add_rows(const double *restrict u, size_t stride, size_t rows,
-                            const double *restrict e, size_t n, uint32_t k, double *restrict sum)
+/* Of `rows` rows of u from `first` on, and the panel of the columns of e from `at` on. */
+static inline void add_rows(const struct panel_sum *of, size_t first, size_t rows, uint32_t at,
+                            double *restrict sum)
 {
+    const size_t stride = of->stride, n = of->n;
+    const uint32_t k = of->k;
+    const double *u = of->u + first * stride, *e = of->e + at;
     vec s[ROWS_AT_ONCE][VECTORS];
     for (size_t row = 0; row < rows; row++)
         load(s[row], sum + row * k);
@@ -104,15 +107,14 @@ static inline void add_rows(const double *restrict u, size_t stride, size_t rows
         store(sum + row * k, s[row]);
 }
 
-static void add_columns(const double *u, size_t stride, size_t rows, const double *e, size_t n,
-                        uint32_t k, double *sum)
+static void add_columns(const struct panel_sum *of)
 {
-    for (uint32_t at = 0; at < k; at += PITH_ROW_PANEL) {
+    for (uint32_t at = 0; at < of->k; at += PITH_ROW_PANEL) {
         size_t row = 0;
-        for (; row + ROWS_AT_ONCE <= rows; row += ROWS_AT_ONCE)
-            add_rows(u + row * stride, stride, ROWS_AT_ONCE, e + at, n, k, sum + row * k + at);
-        for (; row < rows; row++)
-            add_rows(u + row * stride, stride, 1, e + at, n, k, sum + row * k + at);
+        for (; row + ROWS_AT_ONCE <= of->rows; row += ROWS_AT_ONCE)
+            add_rows(of, row, ROWS_AT_ONCE, at, of->sum + row * of->k + at);
+        for (; row < of->rows; row++)
+            add_rows(of, row, 1, at, of->sum + row * of->k + at);
     }
 }
 

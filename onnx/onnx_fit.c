@@ -231,18 +231,23 @@ static void add_part(struct size_expression *e, uint32_t t, uint32_t i, struct p
     e->quotient[e->n_quotients++] = (struct size_quotient){(uint8_t)i, 1, p.d, p.q};
 }
 
-/* (c p + a r + b) / by, p and r of size i. */
-static bool sum_of_parts(const struct onnx_fit *f, uint32_t i, struct part p, int64_t c,
-                         struct part r, int64_t a, int64_t b, uint32_t by,
-                         struct size_expression *e)
+/* (c p + a r + b) / by, p and r of one size. */
+struct sum_of_parts {
+    struct part p, r;
+    int64_t c, a, b;
+    uint32_t by;
+};
+
+static bool fits_sum(const struct onnx_fit *f, uint32_t i, struct sum_of_parts s,
+                     struct size_expression *e)
 {
-    *e = (struct size_expression){.divisor = by, .n_terms = 1 + (a != 0)};
-    e->term[0].times = (int32_t)c;
-    e->term[1].times = (int32_t)a;
-    add_part(e, 0, i, p);
-    if (a)
-        add_part(e, 1, i, r);
-    add_term(e, b, 0, 0, 0);
+    *e = (struct size_expression){.divisor = s.by, .n_terms = 1 + (s.a != 0)};
+    e->term[0].times = (int32_t)s.c;
+    e->term[1].times = (int32_t)s.a;
+    add_part(e, 0, i, s.p);
+    if (s.a)
+        add_part(e, 1, i, s.r);
+    add_term(e, s.b, 0, 0, 0);
     return pith_onnx_fits(f, e);
 }
 
@@ -256,7 +261,11 @@ static bool multiple_of(const struct onnx_fit *f, uint32_t i, struct part p,
         if (step == 0)
             continue;
         return rise % step == 0 && rise && rise / step <= INT32_MAX && rise / step >= -INT32_MAX &&
-               sum_of_parts(f, i, p, rise / step, p, 0, f->number[0] - rise / step * at, 1, e);
+               fits_sum(
+                   f, i,
+                   (struct sum_of_parts){
+                       .p = p, .c = rise / step, .b = f->number[0] - rise / step * at, .by = 1},
+                   e);
     }
     return false;
 }
@@ -269,10 +278,12 @@ static bool missing_to(const struct onnx_fit *f, uint32_t i, struct part p, stru
     const int64_t m = p.q / r.q;
     for (int64_t a = -1; a <= 1; a += 2) {
         const int64_t rest = f->number[0] - a * (value_of(f, 0, i, r) - m * value_of(f, 0, i, p));
-        if (sum_of_parts(f, i, p, -a * m, r, a, rest, 1, e) ||
-            sum_of_parts(f, i, p, -a * m, r, a, 0, 2, e) ||
-            sum_of_parts(f, i, p, -a * m, r, a, 1, 2, e))
+        struct sum_of_parts s = {.p = p, .r = r, .c = -a * m, .a = a, .b = rest, .by = 1};
+        if (fits_sum(f, i, s, e))
             return true;
+        for (s.by = 2, s.b = 0; s.b < 2; s.b++)
+            if (fits_sum(f, i, s, e))
+                return true;
     }
     return false;
 }

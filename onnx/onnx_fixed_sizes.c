@@ -204,12 +204,17 @@ static enum pith_status join_sizes(struct open_import *o, uint32_t *value, uint3
     return PITH_OK;
 }
 
+struct operand_dim {
+    uint32_t k, d;
+};
+
 /* Size i, which dimension d of operand k follows, is what makes it a dimension of another operand.
  * Where two numbers do, neither has to be it, but for 1. */
 static enum pith_status fix_dim(struct open_import *o, uint32_t *value, const struct stop *at,
-                                const struct followed *f, uint32_t k, uint32_t d, bool *found)
+                                const struct followed *f, struct operand_dim of, bool *found)
 {
     enum pith_status status = PITH_OK;
+    const uint32_t k = of.k, d = of.d;
     const uint32_t i = f->size[k][d];
     uint32_t right = 0;
     for (uint32_t n = 0; n < at->n; n++)
@@ -287,7 +292,7 @@ static enum pith_status fix_size(struct open_import *o, uint32_t *value, uint32_
         for (uint32_t d = 0; d < at->shape[k].rank && !*found && !status; d++)
             if (f->size[k][d] == i) {
                 any = true;
-                status = fix_dim(o, value, at, f, k, d, found);
+                status = fix_dim(o, value, at, f, (struct operand_dim){k, d}, found);
             }
     return status || *found || !any ? status : fix_divisor(o, value, i, at, found);
 }

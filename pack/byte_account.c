@@ -196,7 +196,8 @@ enum pith_status pith_byte_account_new(const void *file, size_t n,
     void *mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
     if (!mem)
         return pith_error_no_memory(err);
-    st = pith_graph_read(file, n, PITH_FLAG_NO_CHECKSUM, NULL, mem, need, &g, &shapes, err);
+    st = pith_graph_read((struct graph_bytes){file, n, PITH_FLAG_NO_CHECKSUM}, NULL,
+                         (struct graph_room){mem, need}, &g, &shapes, err);
     if (!st)
         st = account(file, n, &g, shapes, result, err);
     free(mem);

@@ -18,8 +18,8 @@ enum pith_status pith_graph_open(const void *bytes, size_t n, uint32_t flags, st
     if (!o->mem)
         return PITH_ERR_MEMORY;
     /* checksums were tested just now */
-    st = pith_graph_read(bytes, n, flags | PITH_FLAG_NO_CHECKSUM, NULL, o->mem, need, &o->g,
-                         &o->shapes, why);
+    st = pith_graph_read((struct graph_bytes){bytes, n, flags | PITH_FLAG_NO_CHECKSUM}, NULL,
+                         (struct graph_room){o->mem, need}, &o->g, &o->shapes, why);
     for (uint32_t i = 0; !st && i < o->g.n_weights; i++)
         o->g.weights[i].cpu = pith_cpu_allowed();
     return st;

@@ -435,12 +435,11 @@ static void join(struct integer_layer *first, struct integer_layer *l)
     }
 }
 
-enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
-                                         struct integer_layer *first,
-                                         struct integer_layer *turned_of, struct integer_layer *l,
+enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t out,
+                                         struct integer_layer *first, struct integer_layer *l,
                                          struct pith_error *err)
 {
-    *l = (struct integer_layer){.node = node, .turned_of = turned_of};
+    const uint32_t node = l->node;
     read_float_layer(p, l);
     if (pith_weight_factor(p, node).scales_weights)
         l->w = scaled_weights(p, l);

@@ -62,9 +62,8 @@ struct integer_layer {
  * before are right again after pith_layer_store_all. turned_of: NULL, or the layer made of what the
  * plan says that this one's weight is turned of. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a
  * weight or bias is NaN or infinite, or beyond what f32 scales can express. */
-enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
-                                         struct integer_layer *first,
-                                         struct integer_layer *turned_of, struct integer_layer *l,
+enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t out,
+                                         struct integer_layer *first, struct integer_layer *l,
                                          struct pith_error *err);
 
 /* Might 32 bits not hold the layer's sums, or are its weights of more than 8 bits? */

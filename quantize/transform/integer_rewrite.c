@@ -461,9 +461,9 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     uint32_t out = w->p->m->nodes[act == NODE_NONE ? pith_layer_end(w->p, i) : act].out[0];
     struct integer_layer *l = &w->net->layers[w->net->n_layers++];
     uint32_t other = w->p->node[i].turned_of;
+    *l = (struct integer_layer){.node = i, .turned_of = other == NODE_NONE ? NULL : w->made[other]};
     enum pith_status st =
-        pith_integer_layer_make(w->p, i, out, w->made[w->p->node[i].weight_of],
-                                other == NODE_NONE ? NULL : w->made[other], l, w->err);
+        pith_integer_layer_make(w->p, out, w->made[w->p->node[i].weight_of], l, w->err);
     if (st)
         return st;
     w->made[i] = l;

@@ -243,8 +243,14 @@ typedef void gemv_f32_fn(const struct gemv_f32_job *job);
 typedef void pool_f32_fn(const struct pool_f32_job *job);
 /* Packs the rows of w [rows, k] (element (r, i) at w[r * ld + i * step]) into panels of mr rows:
  * panel p at dst + p * panel_step, its element (r, i) at i * mr + r; rows past the last are 0. */
-typedef void pack_rows_f32_fn(const float *w, size_t ld, size_t step, size_t rows, size_t k,
-                              uint32_t mr, float *dst, size_t panel_step);
+struct pack_rows_job {
+    const float *w;
+    float *dst;
+    size_t ld, step, rows, k;
+    uint32_t mr;
+    size_t panel_step;
+};
+typedef void pack_rows_f32_fn(const struct pack_rows_job *job);
 
 struct dense_kernels {
     uint32_t mr, nr; /* tile of gemm_f32; 0: no packed kernels here */

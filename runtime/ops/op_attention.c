@@ -384,15 +384,16 @@ static void turn_mask(const struct attention *a, const struct head *h, size_t m,
     const struct dense_kernels *dense = dense_of(a->env);
     const size_t ld = a->mask_step[2], step = a->mask_step[3], at = m * ld;
     if (a->mask->type == PITH_F32) {
-        dense->pack_rows_f32((const float *)(const void *)h->mask + at, ld, step, width, a->n,
-                             dense->nr, turned, 0);
+        dense->pack_rows_f32(&(struct pack_rows_job){(const float *)(const void *)h->mask + at,
+                                                     turned, ld, step, width, a->n, dense->nr, 0});
         return;
     }
     for (size_t n = 0; n < a->n; n += MASK_KEYS) {
         const size_t keys = a->n - n < MASK_KEYS ? a->n - n : MASK_KEYS;
         for (size_t j = 0; j < width; j++)
             hidden_row(a, h->mask + at + j * ld + n * step, keys, rows + j * MASK_KEYS);
-        dense->pack_rows_f32(rows, MASK_KEYS, 1, width, keys, dense->nr, turned + n * dense->nr, 0);
+        dense->pack_rows_f32(&(struct pack_rows_job){rows, turned + n * dense->nr, MASK_KEYS, 1,
+                                                     width, keys, dense->nr, 0});
     }
 }
 
@@ -434,7 +435,8 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
 {
     const struct dense_kernels *dense = dense_of(a->env);
     const uint32_t nr = dense->nr;
-    dense->pack_rows_f32(h->q + m * a->q.row, a->q.row, 1, width, a->d, nr, t->q, 0);
+    dense->pack_rows_f32(
+        &(struct pack_rows_job){h->q + m * a->q.row, t->q, a->q.row, 1, width, a->d, nr, 0});
     /* q is scaled, not the scores: D elements a query instead of N. */
     float factor[DENSE_MAX_NR];
     for (uint32_t j = 0; j < nr; j++)
@@ -475,7 +477,7 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
     /* Dividing after the product with v takes E divisions a query instead of N, and the sum over
      * keys stays a plain product. */
     scale_columns(t->y, a->e, nr, factor);
-    dense->pack_rows_f32(t->y, nr, 1, a->e, width, a->e, t->turned, 0);
+    dense->pack_rows_f32(&(struct pack_rows_job){t->y, t->turned, nr, 1, a->e, width, a->e, 0});
     for (uint32_t j = 0; j < width; j++)
         /* y^T is turned in scratch first: writing it column by column would touch each line of y
          * nr times. */
@@ -493,8 +495,10 @@ static void head_tiles(const struct attention *a, size_t first, size_t heads,
             const struct head h = head_of(a, first + i);
             if (!dense->strided && m == 0) {
                 const size_t mr = dense->mr;
-                dense->pack_rows_f32(h.k, a->k.row, 1, a->n, a->d, dense->mr, t->k, a->d * mr);
-                dense->pack_rows_f32(h.v, 1, a->v.row, a->e, a->n, dense->mr, t->v, a->n * mr);
+                dense->pack_rows_f32(&(struct pack_rows_job){h.k, t->k, a->k.row, 1, a->n, a->d,
+                                                             dense->mr, a->d * mr});
+                dense->pack_rows_f32(&(struct pack_rows_job){h.v, t->v, 1, a->v.row, a->e, a->n,
+                                                             dense->mr, a->n * mr});
             }
             if (h.mask && a->mask_step[2] && i == 0)
                 turn_mask(a, &h, m, width, t->mask, t->mask_rows);

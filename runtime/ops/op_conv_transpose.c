@@ -230,8 +230,8 @@ static void pack_part(const struct up_job *j, const float *w, size_t own, size_t
 {
     size_t o = part * j->unit_o, n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
     uint32_t mr = j->dense->mr;
-    pith_pack_rows_f32(w + (own * j->c * j->o + o) * j->taps, 1, j->o * j->taps, n_o * j->taps,
-                       j->c, mr, to, j->c * mr);
+    pith_pack_rows_f32(&(struct pack_rows_job){w + (own * j->c * j->o + o) * j->taps, to, 1,
+                                               j->o * j->taps, n_o * j->taps, j->c, mr, j->c * mr});
 }
 
 static enum pith_status prepare_conv_transpose(const struct op_args *args, const struct op_env *env)

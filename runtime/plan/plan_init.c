@@ -34,8 +34,10 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     plan->opts = *opts;
     plan->image = blob;
     plan->image_bytes = bytes;
-    enum pith_status st = pith_graph_read(blob, bytes, opts->flags, opts, b->block.mem + at,
-                                          b->block.high - at, &plan->graph, &plan->value, NULL);
+    enum pith_status st =
+        pith_graph_read((struct graph_bytes){blob, bytes, opts->flags}, opts,
+                        (struct graph_room){b->block.mem + at, b->block.high - at}, &plan->graph,
+                        &plan->value, NULL);
     if (plan->graph.bytes > opts->max_bytes) /* whether there is room for it or not */
         return PITH_ERR_LIMIT;
     if (st)

@@ -52,8 +52,9 @@ static void pack_weights(const struct conv *v, const float *w, uint32_t mr, floa
     panel_floats(v, mr, &group_floats);
     for (size_t group = 0; group < v->groups; group++)
         for (size_t tap = 0; tap < taps; tap++)
-            pith_pack_rows_f32(w + group * w_group + tap, v->k, taps, v->g.o, v->g.c, mr,
-                               dst + group * group_floats + tap * v->g.c * mr, v->k * mr);
+            pith_pack_rows_f32(&(struct pack_rows_job){
+                w + group * w_group + tap, dst + group * group_floats + tap * v->g.c * mr, v->k,
+                taps, v->g.o, v->g.c, mr, v->k * mr});
 }
 
 enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env *env)

@@ -144,7 +144,8 @@ static void turn(const struct quads_run *r, const float *from, float *turned, ui
     uint32_t left = p->n - unit * QUAD_UNIT_ROWS, begin = strip_begin(p, r->s, strip);
     uint32_t rows = left < QUAD_UNIT_ROWS ? left : QUAD_UNIT_ROWS, step = (rows + 3) / 4 * 4;
     uint32_t columns = strip_begin(p, r->s, strip + 1) - begin, fours = (columns + 3) / 4 * 4;
-    r->kernels->dense.pack_rows_f32(from, strip_width(r->s), 1, rows, fours, step, turned, 0);
+    r->kernels->dense.pack_rows_f32(
+        &(struct pack_rows_job){from, turned, strip_width(r->s), 1, rows, fours, step, 0});
     for (size_t j = 0; j < columns; j++)
         memcpy(r->d->y + (begin + j) * p->n + (size_t)unit * QUAD_UNIT_ROWS, turned + j * step,
                rows * sizeof *turned);
@@ -203,12 +204,12 @@ static void quads_run(const struct product *p, const struct product_data *d,
     const uint32_t whole = s.tail ? s.whole * QUAD_WIDTH_STEP : p->m;
     const size_t k = p->k;
     float *to = env->scratch;
-    env->kernels->dense.pack_rows_f32(d->a, k, 1, whole, p->k, QUAD_WIDTH_STEP, to,
-                                      k * QUAD_WIDTH_STEP);
+    env->kernels->dense.pack_rows_f32(
+        &(struct pack_rows_job){d->a, to, k, 1, whole, p->k, QUAD_WIDTH_STEP, k * QUAD_WIDTH_STEP});
     to += s.whole * QUAD_WIDTH_STEP * k;
     if (s.tail)
-        env->kernels->dense.pack_rows_f32(d->a + whole * k, k, 1, p->m - whole, p->k, s.tail, to,
-                                          0);
+        env->kernels->dense.pack_rows_f32(
+            &(struct pack_rows_job){d->a + whole * k, to, k, 1, p->m - whole, p->k, s.tail, 0});
     r.y = to + s.tail * k;
     pith_op_parallel_lanes(env, r.chunks, quads_body, &r);
     pith_product_finish(p, d, env);

@@ -42,7 +42,7 @@ static enum pith_status rows_pack(const struct product_case *c, void *prep)
     enum pith_status status = pith_weight_f32(c->env, c->weight, &w);
     if (status ==
         PITH_OK) /* [k, n] -> [n, k]: one panel as high as the matrix, from the side of b */
-        pith_pack_rows_f32(w, p->n, 1, p->k, p->n, p->k, prep, 0);
+        pith_pack_rows_f32(&(struct pack_rows_job){w, prep, p->n, 1, p->k, p->n, p->k, 0});
     return status;
 }
 
@@ -121,7 +121,8 @@ static enum pith_status columns_pack(const struct product_case *c, void *prep)
     const float *w;
     enum pith_status status = pith_weight_f32(c->env, c->weight, &w);
     if (status == PITH_OK)
-        pith_pack_rows_f32(w, c->p->k, 1, c->p->n, c->p->k, c->p->n, prep, 0);
+        pith_pack_rows_f32(
+            &(struct pack_rows_job){w, prep, c->p->k, 1, c->p->n, c->p->k, c->p->n, 0});
     return status;
 }
 

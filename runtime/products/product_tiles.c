@@ -88,8 +88,8 @@ static void pack_strips(const struct product *p, const struct dense_kernels *d, 
     size_t ld = p->trans_b ? p->k : 1, step = p->trans_b ? 1 : p->n;
     begin *= nr;
     end = end * nr < p->n ? end * nr : p->n;
-    d->pack_rows_f32(b + begin * ld, ld, step, end - begin, p->k, nr, dst + (size_t)begin * p->k,
-                     (size_t)p->k * nr);
+    d->pack_rows_f32(&(struct pack_rows_job){b + begin * ld, dst + (size_t)begin * p->k, ld, step,
+                                             end - begin, p->k, nr, (size_t)p->k * nr});
 }
 
 struct strip_pack {
@@ -141,7 +141,8 @@ static void pack_panels(const struct product *p, const struct dense_kernels *d, 
     uint32_t panels = panels_of(p, d);
     for (uint32_t i = 0; i < panels; i++) {
         uint32_t row = panel_begin(p, d, i), rows = panel_begin(p, d, i + 1) - row;
-        d->pack_rows_f32(a + row * ld, ld, step, rows, p->k, d->mr, dst + i * panel, panel);
+        d->pack_rows_f32(&(struct pack_rows_job){a + row * ld, dst + i * panel, ld, step, rows,
+                                                 p->k, d->mr, panel});
     }
 }
 

@@ -44,14 +44,23 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
 enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
                                  uint64_t *mem_bytes, struct pith_error *err);
 
-/* Parses and validates everything. *g and all it points to live in mem (names and streams in the
- * blob). Of opts (NULL: none) it takes batch, which replaces dim 0 of inputs whose batch is open
- * (0: 1), and changes. value_shapes: shapes and types of all g->n_values values, in mem.
- * PITH_ERR_SPACE: mem_bytes is below g->bytes, which is set then, too. */
-enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
-                                 const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
-                                 struct graph *g, struct tview **value_shapes,
-                                 struct pith_error *err);
+struct graph_bytes {
+    const void *blob;
+    size_t bytes;
+    uint32_t flags;
+};
+struct graph_room {
+    void *mem; /* 64-byte aligned */
+    uint64_t bytes;
+};
+
+/* Parses and validates everything. *g and all it points to live in room.mem (names and streams in
+ * the blob). Of opts (NULL: none) it takes batch, which replaces dim 0 of inputs whose batch is
+ * open (0: 1), and changes. value_shapes: shapes and types of all g->n_values values, in room.mem.
+ * PITH_ERR_SPACE: room.bytes is below g->bytes, which is set then, too. */
+enum pith_status pith_graph_read(struct graph_bytes file, const struct pith_opts *opts,
+                                 struct graph_room room, struct graph *g,
+                                 struct tview **value_shapes, struct pith_error *err);
 
 /* One chunk's content; PITH_ERR_ARGUMENT when the image has none with this tag. The image was
  * accepted before. */

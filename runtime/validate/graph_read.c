@@ -319,21 +319,20 @@ static enum pith_status read_extras(const struct image *im, uint32_t n_values,
 }
 
 /* Two passes over the same bytes. Between them the image must not change: it is the caller's. */
-enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
-                                 const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
-                                 struct graph *g, struct tview **value_shapes,
-                                 struct pith_error *err)
+enum pith_status pith_graph_read(struct graph_bytes file, const struct pith_opts *opts,
+                                 struct graph_room room, struct graph *g,
+                                 struct tview **value_shapes, struct pith_error *err)
 {
     struct image im;
     struct graph_parse p;
     struct graph_memory m;
-    struct bump b = {mem, 0};
-    enum pith_status st = count_graph(blob, bytes, flags, &im, &p, err);
+    struct bump b = {room.mem, 0};
+    enum pith_status st = count_graph(file.blob, file.bytes, file.flags, &im, &p, err);
     if (st)
         return st;
     lay_out(&p, &b, &m);
     g->bytes = b.used;
-    if (b.used > mem_bytes)
+    if (b.used > room.bytes)
         return pith_fail(err, PITH_ERR_SPACE, 0, 0);
     memset(&p, 0, sizeof p);
     p.im = &im;

@@ -286,8 +286,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         return 0;
     void *mem = aligned_alloc(64, (size_t)((need + 64) & ~UINT64_C(63)));
     require(mem != NULL);
-    if (pith_graph_read(data, n, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g, &shapes, NULL) ==
-        PITH_OK) {
+    if (pith_graph_read((struct graph_bytes){data, n, PITH_FLAG_NO_CHECKSUM}, 0,
+                        (struct graph_room){mem, need}, &g, &shapes, NULL) == PITH_OK) {
         /* What takes milliseconds is done with one file of 16 each, chosen by their bytes, so that
          * the same file always meets the same. */
         uint32_t turn = pith_crc32c(0, data, n) % 16;

@@ -130,7 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct graph g;
     struct tview *shapes;
     if (pith_graph_need(file, bytes, PITH_FLAG_NO_CHECKSUM, &need, NULL) || need > sizeof memory ||
-        pith_graph_read(file, bytes, PITH_FLAG_NO_CHECKSUM, 0, memory, need, &g, &shapes, NULL))
+        pith_graph_read((struct graph_bytes){file, bytes, PITH_FLAG_NO_CHECKSUM}, 0,
+                        (struct graph_room){memory, need}, &g, &shapes, NULL))
         return 0;
     /* One file of 16, chosen by its bytes, is expanded by both decoders, each twice; of the others
      * every second by either. */

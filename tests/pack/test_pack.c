@@ -78,7 +78,8 @@ static void *graph_of_file(const struct pith_buffer *file, struct graph *g)
     struct tview *shapes;
     assert_int_equal(pith_graph_need(file->data, file->bytes, 0, &need, NULL), PITH_OK);
     void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
-    assert_int_equal(pith_graph_read(file->data, file->bytes, 0, NULL, mem, need, g, &shapes, NULL),
+    assert_int_equal(pith_graph_read((struct graph_bytes){file->data, file->bytes, 0}, NULL,
+                                     (struct graph_room){mem, need}, g, &shapes, NULL),
                      PITH_OK);
     return mem;
 }

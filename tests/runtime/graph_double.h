@@ -189,20 +189,19 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
     return PITH_OK;
 }
 
-enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
-                                 const struct pith_opts *opts, void *mem, uint64_t mem_bytes,
-                                 struct graph *g, struct tview **value_shapes,
-                                 struct pith_error *err)
+enum pith_status pith_graph_read(struct graph_bytes file, const struct pith_opts *opts,
+                                 struct graph_room room, struct graph *g,
+                                 struct tview **value_shapes, struct pith_error *err)
 {
     struct graph_counts c;
     (void)opts;
-    pith_graph_count(blob, bytes, flags, &c, err);
+    pith_graph_count(file.blob, file.bytes, file.flags, &c, err);
     g->bytes = c.bytes;
-    if (mem_bytes < c.bytes)
+    if (room.bytes < c.bytes)
         return PITH_ERR_SPACE;
-    memset(mem, 0xa5, (size_t)mem_bytes);
-    memcpy(mem, gd.value, gd.g.n_values * sizeof(struct tview));
-    *value_shapes = mem;
+    memset(room.mem, 0xa5, (size_t)room.bytes);
+    memcpy(room.mem, gd.value, gd.g.n_values * sizeof(struct tview));
+    *value_shapes = room.mem;
     *g = *gd_graph();
     g->bytes = c.bytes;
     g->kept_bytes = gd.g.n_values * sizeof(struct tview);

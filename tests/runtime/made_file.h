@@ -84,7 +84,8 @@ static inline enum pith_status read_file(const void *p, size_t n, uint32_t flags
     enum pith_status st = pith_graph_need(blob.data, n, flags, &need, err);
     if (st == PITH_OK) {
         void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
-        st = pith_graph_read(blob.data, n, flags, NULL, mem, need, &g, &shapes, err);
+        st = pith_graph_read((struct graph_bytes){blob.data, n, flags}, NULL,
+                             (struct graph_room){mem, need}, &g, &shapes, err);
         free(mem);
     }
     guard_free(&blob);

@@ -42,9 +42,12 @@ static void example_is_read(const uint8_t *file, size_t n, bool compact)
     assert_int_equal(pith_graph_need(file, n, 0, &need, NULL), PITH_OK);
     void *mem = aligned_alloc(64, (need + 64) & ~UINT64_C(63));
     const struct pith_opts seven = {.batch = 7};
-    assert_int_equal(pith_graph_read(file, n, 0, &seven, mem, need - 1, &g, &shapes, NULL),
+    assert_int_equal(pith_graph_read((struct graph_bytes){file, n, 0}, &seven,
+                                     (struct graph_room){mem, need - 1}, &g, &shapes, NULL),
                      PITH_ERR_SPACE);
-    assert_int_equal(pith_graph_read(file, n, 0, &seven, mem, need, &g, &shapes, NULL), PITH_OK);
+    assert_int_equal(pith_graph_read((struct graph_bytes){file, n, 0}, &seven,
+                                     (struct graph_room){mem, need}, &g, &shapes, NULL),
+                     PITH_OK);
     assert_int_equal(g.compact, compact);
     assert_int_equal(g.n_inputs, 1);
     assert_int_equal(g.n_weights, 2);

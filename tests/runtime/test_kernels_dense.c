@@ -123,7 +123,7 @@ static void check_gemm_of(const struct dense_kernels *d, uint32_t m, uint32_t n,
     float *gap = malloc(((m - 1) * ldc + n) * sizeof *gap);
     memcpy(gap, c.data, ((m - 1) * ldc + n) * sizeof *gap);
     if (!lies)
-        pith_pack_rows_f32(w.data, k, 1, m, k, mr, a.data, job.a_step);
+        pith_pack_rows_f32(&(struct pack_rows_job){w.data, a.data, k, 1, m, k, mr, job.a_step});
     for (size_t i = 0; i < (size_t)m * k && lies; i++)
         floats(&a)[i / k * a_row + i % k * a_col] = floats(&w)[i];
     for (uint32_t part = 0; part < parts; part++) {
@@ -301,7 +301,7 @@ static void check_rows(const struct dense_kernels *d, bool at_end)
     float *before = malloc(n_y * sizeof *before);
     memcpy(before, y.data, n_y * sizeof *before);
     job.a_step = k * d->mr;
-    pith_pack_rows_f32(w.data, k, 1, job.m, k, d->mr, a.data, job.a_step);
+    pith_pack_rows_f32(&(struct pack_rows_job){w.data, a.data, k, 1, job.m, k, d->mr, job.a_step});
     job.a = a.data, job.b = b.data, job.tap = tap, job.y = y.data;
     job.bias = with & 1 ? bias.data : NULL;
     job.residual = with & 2 ? res.data : NULL;

@@ -441,11 +441,12 @@ static void test_pack(void **state)
         for (size_t r = 0; r < rows; r++)
             for (size_t i = 0; i < n; i++)
                 want[r / mr * panel + i * mr + r % mr] = w[r * ld + i * step];
-        pith_pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
+        pith_pack_rows_f32(&(struct pack_rows_job){w, got, ld, step, rows, n, mr, panel});
         assert_memory_equal(want, got, panels * panel * sizeof *want);
         for (size_t level = 0; level < N_LEVELS; level++)
             if (level_table(level, &k)) {
-                k.dense.pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
+                k.dense.pack_rows_f32(
+                    &(struct pack_rows_job){w, got, ld, step, rows, n, mr, panel});
                 assert_memory_equal(want, got, panels * panel * sizeof *want);
             }
         free(want);

@@ -203,8 +203,8 @@ static enum pith_status read_graph(const uint8_t *bytes, size_t n)
     if (st)
         return st;
     void *mem = aligned_alloc(64, (size_t)(need + 64) & ~(size_t)63);
-    st =
-        pith_graph_read(file, 5 + n + 4, PITH_FLAG_NO_CHECKSUM, NULL, mem, need, &g, &shapes, NULL);
+    st = pith_graph_read((struct graph_bytes){file, 5 + n + 4, PITH_FLAG_NO_CHECKSUM}, NULL,
+                         (struct graph_room){mem, need}, &g, &shapes, NULL);
     if (!st) {
         assert_int_equal(g.nodes[1].region, 0);
         assert_int_equal(shapes[4].shape.dim[0], 2);

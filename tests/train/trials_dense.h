@@ -43,7 +43,7 @@ static void trial_gemm_f32(struct trial *t)
                                .finish = true,
                                .act = {ACT_RELU, 0, 0}};
     float *a = take(t, (m + mr - 1) / mr * job.a_step * sizeof *a);
-    pith_pack_rows_f32(w, k, 1, m, k, mr, a, job.a_step);
+    pith_pack_rows_f32(&(struct pack_rows_job){w, a, k, 1, m, k, mr, job.a_step});
     job.a = a;
     if (d.gemm_f32)
         CALL(t, (double)m * n * k, d.gemm_f32(&job));
@@ -122,7 +122,7 @@ static void trial_conv_rows_f32(struct trial *t)
     float *w = reals(t, job.m * k);
     float *a = take(t, (job.m + mr - 1) / mr * mr * k * sizeof *a);
     job.a_step = k * mr;
-    pith_pack_rows_f32(w, k, 1, job.m, k, mr, a, job.a_step);
+    pith_pack_rows_f32(&(struct pack_rows_job){w, a, k, 1, job.m, k, mr, job.a_step});
     job.a = a, job.tap = tap;
     job.b = reals(t, job.channels * job.plane + DENSE_PANEL_ALIGN);
     job.bias = reals(t, job.m);
@@ -366,7 +366,9 @@ static void trial_pack_rows_f32(struct trial *t)
     const uint32_t rows = size(t, 1, 40, 256), k = size(t, 1, 60, 512), mr = 8;
     size_t n = (size_t)(rows + mr - 1) / mr * mr * k;
     float *w = reals(t, (size_t)rows * k), *to = take(t, n * sizeof *to);
-    CALL(t, (double)rows * k, dense_of(t).pack_rows_f32(w, k, 1, rows, k, mr, to, (size_t)mr * k));
+    CALL(t, (double)rows * k,
+         dense_of(t).pack_rows_f32(
+             &(struct pack_rows_job){w, to, k, 1, rows, k, mr, (size_t)mr * k}));
     leaves_bytes(t, to, n * sizeof *to);
 }
 
@@ -404,7 +406,7 @@ static void trial_ordered_gemm_f32(struct trial *t)
                                .n = n,
                                .act = {ACT_RELU, 0, 0}};
     float *a = take(t, (m + d.mr - 1) / d.mr * job.a_step * sizeof *a);
-    pith_pack_rows_f32(w, k, 1, m, k, d.mr, a, job.a_step);
+    pith_pack_rows_f32(&(struct pack_rows_job){w, a, k, 1, m, k, d.mr, job.a_step});
     for (uint32_t from = 0, to = k1; from < k; from = to, to = k) {
         job.resume = from > 0, job.finish = to == k;
         job.a = a + (size_t)from * d.mr, job.b = b + (size_t)from * n, job.k = to - from;

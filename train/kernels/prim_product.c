@@ -36,7 +36,8 @@ static void pack_a(struct prim *prim, const struct part *p)
     const size_t panels = ((size_t)p->rows + mr - 1) / mr, panel = (size_t)p->depth * mr;
     size_t row, step;
     const float *a = a_of(p, &row, &step);
-    prim->dense.pack_rows_f32(a, row, step, (size_t)p->rows, (size_t)p->depth, mr, prim->a, panel);
+    prim->dense.pack_rows_f32(&(struct pack_rows_job){a, prim->a, row, step, (size_t)p->rows,
+                                                      (size_t)p->depth, mr, panel});
     for (size_t i = 0; i < panels * panel && p->g->alpha != 1.0f; i++)
         prim->a[i] *= p->g->alpha;
 }
@@ -47,8 +48,9 @@ static void pack_b(struct prim *prim, const struct part *p, size_t width)
     const struct prim_product *g = p->g;
     const size_t columns = (size_t)p->columns, depth = (size_t)p->depth;
     if (g->b.turned) {
-        prim->dense.pack_rows_f32(g->b.x + p->j * g->b.step + p->k, (size_t)g->b.step, 1, columns,
-                                  depth, (uint32_t)width, prim->b, 0);
+        prim->dense.pack_rows_f32(&(struct pack_rows_job){g->b.x + p->j * g->b.step + p->k, prim->b,
+                                                          (size_t)g->b.step, 1, columns, depth,
+                                                          (uint32_t)width, 0});
         return;
     }
     for (size_t k = 0; k < depth; k++) {

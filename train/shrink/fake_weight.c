@@ -29,10 +29,11 @@ static struct fake_step step_of(const struct fake_weight *w, const float *x, uin
 }
 
 struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *request, bool radix,
-                                         uint64_t rows, uint64_t count, const float *x,
-                                         const unsigned char *alive, float *v)
+                                         const struct float_weight *from, float *v)
 {
-    uint64_t n_rows = request->by_row ? rows : 1;
+    const uint64_t n_rows = request->by_row ? from->rows : 1, count = from->count;
+    const float *x = from->x;
+    const unsigned char *alive = from->alive;
     struct fake_weight *w = malloc(sizeof *w + (size_t)n_rows * sizeof *w->first);
     if (!w)
         return NULL;

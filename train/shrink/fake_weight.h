@@ -19,9 +19,13 @@ const struct pith_train_weight *pith_fake_weight_request(const struct pith_train
                                                          uint32_t value);
 /* x [count]: the weights, `rows` of them beside each other; v [count + rows] gets the numbers that
  * move. alive: NULL, or what is 0 stays so. NULL: no memory. */
+struct float_weight {
+    const float *x; /* [count] */
+    const unsigned char *alive;
+    uint64_t rows, count;
+};
 struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *request, bool radix,
-                                         uint64_t rows, uint64_t count, const float *x,
-                                         const unsigned char *alive, float *v);
+                                         const struct float_weight *from, float *v);
 /* The weights that numbers x, with their steps behind them, make. */
 void pith_fake_weight_values(const struct fake_weight *w, const float *x,
                              const unsigned char *alive, float *to);

@@ -183,8 +183,8 @@ static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
         new_codebook(m, count, n, (uint32_t)(request->highest - request->lowest) + 1);
     if (!f->value || !b)
         return false;
-    f->fake = pith_fake_weight_new(request, o->integers->radix, rows, count, f->p->data,
-                                   alive_of(f), f->value);
+    const struct float_weight from = {f->p->data, alive_of(f), rows, count};
+    f->fake = pith_fake_weight_new(request, o->integers->radix, &from, f->value);
     f->c->codebook = b;
     return f->fake != NULL;
 }

@@ -26,8 +26,9 @@ static inline int32x4_t dot_lane(int32x4_t sum, int8x16_t w, int8x16_t x, const 
 /* One step, lane `lane` of x, for all pixels and panels. */
 static inline __attribute__((always_inline)) void
 add_step(int32x4x2_t sum[ROWS][VECS], const int8x16_t x[ROWS], const uint8_t *w, size_t panel_bytes,
-         const uint32_t rows, const uint32_t vecs, const uint32_t lane)
+         const struct tile_kind kind, const uint32_t lane)
 {
+    const uint32_t rows = kind.rows, vecs = kind.vecs;
     int8x16_t wv[VECS][2];
 #pragma GCC unroll 2
     for (uint32_t v = 0; v < vecs; v++) {
@@ -45,12 +46,11 @@ add_step(int32x4x2_t sum[ROWS][VECS], const int8x16_t x[ROWS], const uint8_t *w,
 
 static inline __attribute__((always_inline)) void
 sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8_t *w,
-        const int32_t *offset, const uint32_t rows, const uint32_t vecs, const bool pairs,
-        int32x4x2_t sum[ROWS][VECS])
+        const int32_t *offset, const struct tile_kind kind, int32x4x2_t sum[ROWS][VECS])
 {
+    const uint32_t rows = kind.rows, vecs = kind.vecs;
     const size_t panel_bytes = job->panel_bytes;
     int8x16_t xv[ROWS];
-    (void)pairs;
 #pragma GCC unroll 4
     for (uint32_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
@@ -65,7 +65,7 @@ sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8
                 xv[r] = less_128(vld1q_u8(x[r] + at));
 #pragma GCC unroll 4
             for (uint32_t k = 0; k < 4; k++) {
-                add_step(sum, xv, w + k * LANES * STEP, panel_bytes, rows, vecs, k);
+                add_step(sum, xv, w + k * LANES * STEP, panel_bytes, kind, k);
                 LOADS_IN_ORDER();
             }
         }
@@ -73,7 +73,7 @@ sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8
 #pragma GCC unroll 4
             for (uint32_t r = 0; r < rows; r++)
                 xv[r] = less_128(vreinterpretq_u8_u32(vdupq_n_u32(load_le32(x[r] + at))));
-            add_step(sum, xv, w, panel_bytes, rows, vecs, 0);
+            add_step(sum, xv, w, panel_bytes, kind, 0);
         }
     }
 }

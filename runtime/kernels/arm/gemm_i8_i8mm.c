@@ -52,14 +52,13 @@ add_step(int32x4_t acc[PAIRS][VECS][4], const int8x16_t x[PAIRS], const uint8_t 
 
 static inline __attribute__((always_inline)) void
 sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8_t *w,
-        const int32_t *offset, const uint32_t rows, const uint32_t vecs, const bool pairs,
-        int32x4x2_t sum[ROWS][VECS])
+        const int32_t *offset, const struct tile_kind kind, int32x4x2_t sum[ROWS][VECS])
 {
+    const uint32_t rows = kind.rows, vecs = kind.vecs;
     const size_t panel_bytes = job->panel_bytes;
     const uint32_t n = (rows + 1) / 2, last = rows - 1; /* a pixel alone stands beside itself */
     int32x4_t acc[PAIRS][VECS][4];
     int8x16_t xv[2][PAIRS];
-    (void)pairs;
 #pragma GCC unroll 2
     for (uint32_t p = 0; p < n; p++)
 #pragma GCC unroll 2

@@ -39,11 +39,11 @@ static inline int32x4_t add_step(int32x4_t sum, int8x16_t x, int8x16_t w, const 
 
 static inline __attribute__((always_inline)) void
 sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8_t *w,
-        const int32_t *offset, const uint32_t rows, const uint32_t vecs, const bool pairs,
-        int32x4x2_t sum[ROWS][VECS])
+        const int32_t *offset, const struct tile_kind kind, int32x4x2_t sum[ROWS][VECS])
 {
+    const uint32_t rows = kind.rows;
+    const bool pairs = kind.pairs;
     int32x4_t acc[ROWS][LANES];
-    (void)vecs;
 #pragma GCC unroll 2
     for (uint32_t r = 0; r < rows; r++)
 #pragma GCC unroll 8

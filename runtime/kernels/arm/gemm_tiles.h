@@ -6,12 +6,16 @@
 
 #define LANES 8u
 
-/* The sums of `rows` pixels at x, by `vecs` panels from w on; offset: of their outputs.
- * pairs: has_lowest of none of the panels. */
+/* Constants where it is called: pixels and panels of a tile; pairs: has_lowest of none of these. */
+struct tile_kind {
+    uint32_t rows, vecs;
+    bool pairs;
+};
+
+/* The sums of a tile's pixels at x, by panels from w on; offset: of their outputs. */
 static inline __attribute__((always_inline)) void
 sums_of(const struct gemm_i8_job *job, const uint8_t *const x[ROWS], const uint8_t *w,
-        const int32_t *offset, const uint32_t rows, const uint32_t vecs, const bool pairs,
-        int32x4x2_t sum[ROWS][VECS]);
+        const int32_t *offset, const struct tile_kind kind, int32x4x2_t sum[ROWS][VECS]);
 
 /* n outputs from `first` on: as values, or without factors as they are. */
 static void store_row(const struct gemm_i8_job *job, uint8_t *y, const int32x4x2_t *sum,
@@ -29,10 +33,12 @@ static void store_row(const struct gemm_i8_job *job, uint8_t *y, const int32x4x2
 
 /* job: a copy of `all`, of which no call takes the address, so that its members stay in registers
  * finite: factors, which there are. */
-static inline __attribute__((always_inline)) void
-tile(const struct gemm_i8_job *all, const struct gemm_i8_job *job, uint32_t i, uint32_t first,
-     const bool finite, const uint32_t rows, const uint32_t vecs, const bool pairs)
+static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *all,
+                                                       const struct gemm_i8_job *job, uint32_t i,
+                                                       uint32_t first, const bool finite,
+                                                       const struct tile_kind kind)
 {
+    const uint32_t rows = kind.rows, vecs = kind.vecs;
     int32x4x2_t sum[ROWS][VECS];
     uint8_t *y = job->y + i * job->y_step;
     const uint32_t left = job->n - first;
@@ -40,8 +46,7 @@ tile(const struct gemm_i8_job *all, const struct gemm_i8_job *job, uint32_t i, u
 #pragma GCC unroll 8
     for (uint32_t r = 0; r < rows; r++)
         x[r] = job->x[i + r];
-    sums_of(job, x, job->w + first / LANES * job->panel_bytes, job->to.offset + first, rows, vecs,
-            pairs, sum);
+    sums_of(job, x, job->w + first / LANES * job->panel_bytes, job->to.offset + first, kind, sum);
     if (rows < ROWS || left < vecs * LANES || !finite) {
         int32x4x2_t kept[ROWS][VECS];
 #pragma GCC unroll 8
@@ -81,9 +86,9 @@ columns(const struct gemm_i8_job *all, uint32_t first, const uint32_t vecs, cons
     uint32_t i = 0;
     while (job.m >= ROWS && job.m - i > 1) {
         const uint32_t at = i + ROWS <= job.m ? i : job.m - ROWS;
-        tile(all, &job, at, first, finite, ROWS, vecs, pairs);
+        tile(all, &job, at, first, finite, (struct tile_kind){ROWS, vecs, pairs});
         i = at + ROWS;
     }
     for (; i < job.m; i++)
-        tile(all, &job, i, first, finite, 1, vecs, false);
+        tile(all, &job, i, first, finite, (struct tile_kind){1, vecs, false});
 }

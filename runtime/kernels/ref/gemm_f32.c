@@ -33,11 +33,13 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr)
 }
 
 /* Column by column of the panel: the order in which kernels read. */
-void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
-                        float *dst, size_t panel_step)
+void pith_pack_rows_f32(const struct pack_rows_job *job)
 {
-    for (size_t r = 0; r < rows; r += mr, dst += panel_step)
-        for (size_t i = 0; i < k; i++)
+    const size_t mr = job->mr;
+    float *dst = job->dst;
+    for (size_t r = 0; r < job->rows; r += mr, dst += job->panel_step)
+        for (size_t i = 0; i < job->k; i++)
             for (size_t lane = 0; lane < mr; lane++)
-                dst[i * mr + lane] = r + lane < rows ? w[(r + lane) * ld + i * step] : 0.0f;
+                dst[i * mr + lane] =
+                    r + lane < job->rows ? job->w[(r + lane) * job->ld + i * job->step] : 0.0f;
 }

@@ -29,6 +29,7 @@ struct tile {
     const float *a; /* [k][MR] */
     float *c;
     const float *from, *bias_col, *bias_row;
+    const struct clamp *clamp;
     uint32_t rows;
     size_t row,
         col; /* from one row of a to the next, in bytes; from one k to the next, in floats */
@@ -43,10 +44,12 @@ struct tile {
 #endif
 
 /* resume: c holds the sum of an earlier block of k, so it is where the chain goes on. */
-static inline struct tile tile_of(const struct gemm_f32_job *job, uint32_t i)
+static inline struct tile tile_of(const struct gemm_f32_job *job, const struct clamp *clamp,
+                                  uint32_t i)
 {
     const float *from = job->resume ? job->c : job->residual;
-    return (struct tile){.a = job->a + i / MR * job->a_step + i % MR * job->a_row,
+    return (struct tile){.clamp = clamp,
+                         .a = job->a + i / MR * job->a_step + i % MR * job->a_row,
                          .c = job->c + i * job->ldc,
                          .from = from ? from + i * job->ldc : NULL,
                          .bias_col = job->resume ? NULL : job->bias_col,
@@ -65,12 +68,12 @@ static float start_one(const struct gemm_f32_job *job, const struct tile *t, uin
 }
 
 /* For the extra column and single columns, a float at a time. */
-static void finish_one(const struct gemm_f32_job *job, const struct tile *t,
-                       const struct clamp *clamp, uint32_t i, uint32_t j, float sum)
+static void finish_one(const struct gemm_f32_job *job, const struct tile *t, uint32_t i, uint32_t j,
+                       float sum)
 {
     if (t->bias_row)
         sum += t->bias_row[i];
-    t->c[i * job->ldc + j] = clamp_apply1(clamp, sum);
+    t->c[i * job->ldc + j] = clamp_apply1(t->clamp, sum);
 }
 
 /* How a tile ends: with a vector of which `last` lanes are used, a whole one, or the extra
@@ -89,9 +92,10 @@ static inline vec load_edge(const float *p, vmask last, bool whole)
 /* rows: MR, or t->rows. nv, edge and rows are constants where it is called: every loop below is
  * unrolled, and acc lives in registers. rows < MR leaves broadcasts out, not sums of zeros in; with
  * EDGE_MASKED such a tile may have fewer vectors than nv: all are masked. */
-static inline __attribute__((always_inline)) void
-tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clamp *clamp,
-         vmask last, const int nv, const enum edge edge, const int rows)
+static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32_job *job,
+                                                           const struct tile *t, vmask last,
+                                                           const int nv, const enum edge edge,
+                                                           const int rows)
 {
     const bool extra = edge == EDGE_EXTRA;
     const bool all_masked = WEIGHTS_STRIDED && rows < MR && edge == EDGE_MASKED;
@@ -162,7 +166,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         }
     }
     /* Copies: c might be what a pointer points to, for all that the compiler knows. */
-    const struct clamp between = *clamp;
+    const struct clamp between = *t->clamp;
     const float *bias_row = t->bias_row;
     const size_t ldc = job->ldc;
     float *c = t->c;
@@ -185,40 +189,38 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         float sums[MR];
         rvec_store(sums, column);
         for (uint32_t i = 0; i < t->rows; i++)
-            finish_one(job, t, clamp, i, NV * LANES, sums[i]);
+            finish_one(job, t, i, NV * LANES, sums[i]);
     }
 }
 
 /* A panel of fewer rows: as many sums, and as much time less. Eight rows or four: the remainders
  * are instances too, or a layer of 9 outputs would cost 16. */
-static inline __attribute__((always_inline)) void few_rows_run(const struct gemm_f32_job *job,
-                                                               const struct tile *t,
-                                                               const struct clamp *clamp,
-                                                               vmask last, const enum edge edge)
+static inline __attribute__((always_inline)) void
+few_rows_run(const struct gemm_f32_job *job, const struct tile *t, vmask last, const enum edge edge)
 {
     switch (t->rows) {
     case 1:
-        tile_run(job, t, clamp, last, NV, edge, 1);
+        tile_run(job, t, last, NV, edge, 1);
         break;
     case 2:
-        tile_run(job, t, clamp, last, NV, edge, 2);
+        tile_run(job, t, last, NV, edge, 2);
         break;
     case 3:
-        tile_run(job, t, clamp, last, NV, edge, 3);
+        tile_run(job, t, last, NV, edge, 3);
         break;
 #if MR > 4
     case 4:
-        tile_run(job, t, clamp, last, NV, edge, 4);
+        tile_run(job, t, last, NV, edge, 4);
         break;
     case 5:
         /* No dependence between k's but through the sums, MR * NV of them. */
-        tile_run(job, t, clamp, last, NV, edge, 5);
+        tile_run(job, t, last, NV, edge, 5);
         break;
     case 6:
-        tile_run(job, t, clamp, last, NV, edge, 6);
+        tile_run(job, t, last, NV, edge, 6);
         break;
     case 7:
-        tile_run(job, t, clamp, last, NV, edge, 7);
+        tile_run(job, t, last, NV, edge, 7);
         break;
 #endif
     }
@@ -233,7 +235,7 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
     float sums[COLUMN_PANELS * MR] = {0};
     rvec acc[COLUMN_PANELS];
     const float *panel[COLUMN_PANELS];
-    struct tile t = tile_of(job, i);
+    struct tile t = tile_of(job, clamp, i);
     for (uint32_t r = 0; (t.from || t.bias_col) && r < rows && r < COLUMN_PANELS * MR; r++)
         sums[r] = start_one(job, &t, r, 0);
 #pragma GCC unroll 8
@@ -251,7 +253,7 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
     for (int p = 0; p < COLUMN_PANELS; p++)
         rvec_store(sums + p * MR, acc[p]);
     for (uint32_t r = 0; r < rows && r < COLUMN_PANELS * MR; r++)
-        finish_one(job, &t, clamp, r, 0, sums[r]);
+        finish_one(job, &t, r, 0, sums[r]);
 }
 
 #if MR_WIDE
@@ -262,7 +264,7 @@ static inline __attribute__((always_inline)) void wide_tile_run(const struct gem
                                                                 const struct clamp *clamp,
                                                                 const int rows, const bool whole)
 {
-    const struct tile t = tile_of(job, 0);
+    const struct tile t = tile_of(job, clamp, 0);
     vec acc[MR_WIDE][WIDE_NV];
     vmask lanes[WIDE_NV];
 #pragma GCC unroll 2
@@ -344,24 +346,24 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
     const uint32_t nv = job->n / LANES + (job->n % LANES != 0);
     const vmask last = vmask_range(0, nv > NV ? LANES : (int)(job->n - (nv - 1) * LANES));
     for (uint32_t i = 0, rows; i < job->m; i += rows) {
-        const struct tile t = tile_of(job, i);
+        const struct tile t = tile_of(job, clamp, i);
         /* Instances of fewer vectors have MR rows, which only packed panels always have. */
         const bool few = t.rows < MR && (nv == NV || (nv < NV && job->a_row));
         rows = t.rows;
         if (EXTRA_COLUMN && nv > NV)
-            tile_run(job, &t, clamp, last, NV, EDGE_EXTRA, MR);
+            tile_run(job, &t, last, NV, EDGE_EXTRA, MR);
         else if (!EXTRA_COLUMN && job->n == NV * LANES && t.rows < MR)
-            few_rows_run(job, &t, clamp, last, EDGE_WHOLE);
+            few_rows_run(job, &t, last, EDGE_WHOLE);
         else if (few)
-            few_rows_run(job, &t, clamp, last, EDGE_MASKED);
+            few_rows_run(job, &t, last, EDGE_MASKED);
         else if (!EXTRA_COLUMN && job->n == NV * LANES)
-            tile_run(job, &t, clamp, last, NV, EDGE_WHOLE, MR);
+            tile_run(job, &t, last, NV, EDGE_WHOLE, MR);
         else if (nv == 3)
-            tile_run(job, &t, clamp, last, 3, EDGE_MASKED, MR);
+            tile_run(job, &t, last, 3, EDGE_MASKED, MR);
         else if (nv == 2)
-            tile_run(job, &t, clamp, last, 2, EDGE_MASKED, MR);
+            tile_run(job, &t, last, 2, EDGE_MASKED, MR);
         else
-            tile_run(job, &t, clamp, last, 1, EDGE_MASKED, MR);
+            tile_run(job, &t, last, 1, EDGE_MASKED, MR);
     }
 }
 

@@ -65,17 +65,21 @@ static void pack_columns(const float *w, size_t step, size_t k, uint32_t mr, flo
             four_store(dst + r, four_load(w + r));
 }
 
-void PACK(pith_pack_rows_f32)(const float *w, size_t ld, size_t step, size_t rows, size_t k,
-                              uint32_t mr, float *dst, size_t panel_step)
+void PACK(pith_pack_rows_f32)(const struct pack_rows_job *job)
 {
+    const float *w = job->w;
+    const size_t ld = job->ld, step = job->step, rows = job->rows, k = job->k;
+    const uint32_t mr = job->mr;
+    float *dst = job->dst;
     size_t r = 0;
     if (step == 1 && mr % 4 == 0) {
-        for (; r < rows; r += mr, dst += panel_step)
+        for (; r < rows; r += mr, dst += job->panel_step)
             pack_panel(w + r * ld, ld, rows - r < mr ? rows - r : mr, k, mr, dst);
         return;
     }
     if (ld == 1 && mr % 4 == 0)
-        for (; r + mr <= rows; r += mr, dst += panel_step)
+        for (; r + mr <= rows; r += mr, dst += job->panel_step)
             pack_columns(w + r, step, k, mr, dst);
-    pith_pack_rows_f32(w + r * ld, ld, step, rows - r, k, mr, dst, panel_step);
+    pith_pack_rows_f32(
+        &(struct pack_rows_job){w + r * ld, dst, ld, step, rows - r, k, mr, job->panel_step});
 }
