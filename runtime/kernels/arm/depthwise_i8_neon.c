@@ -54,13 +54,21 @@ static inline void store_sums(uint8_t *y, struct block_sums s, uint32_t n)
         vst1q_u8(y + 16 * k, vreinterpretq_u8_s32(s.half[k / 2].val[k % 2]));
 }
 
-/* `pixels` of a block that begins at x and y, n channels of which exist; at: its place. Constants
- * in each instance, as n is where it is BLOCK. */
+/* Constants in each instance. */
+struct block_kind {
+    uint32_t pixels, groups;
+    bool pairs;
+};
+
+/* Pixels of a block that begins at x and y, n channels of which exist, a constant where it is
+ * BLOCK; at: its place. */
 static inline __attribute__((always_inline)) void block_run(const struct depthwise_i8_job *job,
                                                             const uint8_t *x, uint8_t *y, size_t at,
-                                                            uint32_t n, const uint32_t pixels,
-                                                            const uint32_t groups, const bool pairs)
+                                                            uint32_t n,
+                                                            const struct block_kind kind)
 {
+    const uint32_t pixels = kind.pixels, groups = kind.groups;
+    const bool pairs = kind.pairs;
     /* y may be anything to a compiler: what is read again is copied */
     const struct requantize to = job->to;
     const uint32_t *tap = job->tap;
@@ -122,10 +130,12 @@ static inline __attribute__((always_inline)) void whole_block(const struct depth
     for (; job->m >= PIXELS && i < job->m; i += PIXELS) {
         if (i + PIXELS > job->m)
             i = job->m - PIXELS;
-        block_run(job, x + i * job->x_step, y + i * job->y_step, at, BLOCK, PIXELS, groups, pairs);
+        block_run(job, x + i * job->x_step, y + i * job->y_step, at, BLOCK,
+                  (struct block_kind){PIXELS, groups, pairs});
     }
     for (; i < job->m; i++)
-        block_run(job, x + i * job->x_step, y + i * job->y_step, at, BLOCK, 1, job->groups, pairs);
+        block_run(job, x + i * job->x_step, y + i * job->y_step, at, BLOCK,
+                  (struct block_kind){1, job->groups, pairs});
 }
 
 /* The last block begins earlier where channels are no multiple of 16. */
@@ -138,8 +148,8 @@ void pith_depthwise_i8_neon(const struct depthwise_i8_job *job)
         uint8_t *y = job->y + c * (job->to.factor ? 1 : sizeof(int32_t));
         if (job->channels < BLOCK)
             for (uint32_t i = 0; i < job->m; i++)
-                block_run(job, x + i * job->x_step, y + i * job->y_step, at, job->channels, 1,
-                          job->groups, false);
+                block_run(job, x + i * job->x_step, y + i * job->y_step, at, job->channels,
+                          (struct block_kind){1, job->groups, false});
         else if (job->groups == USUAL_TAPS && !has_lowest(w, USUAL_TAPS * BLOCK))
             whole_block(job, x, y, at, USUAL_TAPS, true);
         else if (has_lowest(w, (size_t)job->groups * BLOCK))

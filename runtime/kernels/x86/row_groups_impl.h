@@ -245,12 +245,19 @@ static inline void softmax_row(const float *x, float *y, size_t row)
                                     last[i], false);
 }
 
-/* n vectors of columns, of the last of which those in `last` are there. What is not reads as 0, and
- * so is exp(0): sums of it go nowhere. */
+struct last_vector {
+    vmask lanes; /* that are there */
+    bool whole;
+};
+
+/* n vectors of columns, the last of which is `end`. What is not there reads as 0, and so is exp(0):
+ * sums of it go nowhere. */
 static inline __attribute__((always_inline)) void columns_group(float *x, size_t ld, size_t rows,
-                                                                vmask last, const bool whole,
+                                                                const struct last_vector end,
                                                                 float *inverse, const size_t n)
 {
+    const vmask last = end.lanes;
+    const bool whole = end.whole;
     vec max[GROUP], sum[GROUP], v[GROUP];
     EACH_VECTOR max[i] = vec_load_there(x + WIDTH * i, last, whole);
     EACH_VECTOR sum[i] = vec_all(0.0f);
@@ -270,12 +277,13 @@ static inline __attribute__((always_inline)) void columns_group(float *x, size_t
 void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, float *inverse)
 {
     const size_t step = TILE * WIDTH;
+    const struct last_vector all = {vmask_first(WIDTH), true};
     for (; width >= step; width -= step, x += step, inverse += step)
-        columns_group(x, ld, n, vmask_first(WIDTH), true, inverse, TILE);
+        columns_group(x, ld, n, all, inverse, TILE);
     for (; width >= WIDTH; width -= WIDTH, x += WIDTH, inverse += WIDTH)
-        columns_group(x, ld, n, vmask_first(WIDTH), true, inverse, 1);
+        columns_group(x, ld, n, all, inverse, 1);
     if (width > 0)
-        columns_group(x, ld, n, vmask_first((int)width), false, inverse, 1);
+        columns_group(x, ld, n, (struct last_vector){vmask_first((int)width), false}, inverse, 1);
 }
 
 #include "kernels/ref/row_f32_impl.h"
