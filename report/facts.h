@@ -40,6 +40,21 @@ struct report_energy {
 };
 
 /* One weight of the network. */
+struct report_weights {
+    double low, high;
+    uint64_t bin[2][REPORT_BINS]; /* before (has_before), after */
+    bool has_before;
+    uint32_t n_levels; /* distinct values; 0: more than REPORT_LEVELS */
+    double level[REPORT_LEVELS];
+    uint64_t level_count[REPORT_LEVELS];
+};
+
+struct report_pictures {
+    struct pith_buffer weight, activation;       /* own; data NULL: none */
+    uint32_t weight_side[2], activation_side[2]; /* columns and rows of pixels */
+    uint32_t n_maps, n_channels; /* of the activation: shown, and all; n_maps 0: one strip */
+};
+
 struct report_layer {
     const char *name, *tensor, *op; /* name is never empty */
     char own_name[64];              /* what name points to where the file has none */
@@ -57,16 +72,8 @@ struct report_layer {
     uint64_t macs;
     double ms; /* fastest run; NAN: not measured */
     struct report_energy before, after;
-    /* Its weights. */
-    double low, high;
-    uint64_t bin[2][REPORT_BINS]; /* before (has_before), after */
-    bool has_before;
-    uint32_t n_levels; /* distinct values; 0: more than REPORT_LEVELS */
-    double level[REPORT_LEVELS];
-    uint64_t level_count[REPORT_LEVELS];
-    struct pith_buffer weight_png, activation_png; /* own; data NULL: none */
-    uint32_t weight_side[2], activation_side[2];   /* columns and rows of pixels */
-    uint32_t n_maps, n_channels; /* of the activation: shown, and all; n_maps 0: one strip */
+    struct report_weights weights;
+    struct report_pictures picture;
 };
 
 /* A sample whose prediction changed. */

@@ -210,11 +210,11 @@ static int by_value(const void *a, const void *b)
 
 static void count_bins(const struct report_layer *l, const float *x, uint64_t n, uint64_t *bin)
 {
-    const double scale = REPORT_BINS / (l->high - l->low);
+    const double scale = REPORT_BINS / (l->weights.high - l->weights.low);
     for (uint64_t i = 0; i < n; i++) {
         if (!isfinite(x[i]))
             continue;
-        const double at = ((double)x[i] - l->low) * scale;
+        const double at = ((double)x[i] - l->weights.low) * scale;
         bin[at < 0 ? 0 : at >= REPORT_BINS ? REPORT_BINS - 1 : (uint32_t)at]++;
     }
 }
@@ -227,20 +227,20 @@ static void find_levels(struct report_layer *l, const float *sorted, uint64_t n)
         if (i == 0 || sorted[i] != sorted[i - 1]) {
             if (found == REPORT_LEVELS)
                 return;
-            l->level[found++] = (double)sorted[i];
-            l->level_count[found - 1] = 0;
+            l->weights.level[found++] = (double)sorted[i];
+            l->weights.level_count[found - 1] = 0;
         }
-        l->level_count[found - 1]++;
+        l->weights.level_count[found - 1]++;
     }
-    l->n_levels = found;
+    l->weights.n_levels = found;
 }
 
 static void widen(struct report_layer *l, const float *x, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
         if (isfinite(x[i])) {
-            l->low = fmin(l->low, (double)x[i]);
-            l->high = fmax(l->high, (double)x[i]);
+            l->weights.low = fmin(l->weights.low, (double)x[i]);
+            l->weights.high = fmax(l->weights.high, (double)x[i]);
         }
 }
 
@@ -258,23 +258,23 @@ static double weight_snr(const float *a, const float *b, uint64_t n)
 /* x: [count] of this model; was: of the other, NULL: none. */
 static void describe(struct report_layer *l, const float *x, const float *was)
 {
-    l->low = DBL_MAX;
-    l->high = -DBL_MAX;
+    l->weights.low = DBL_MAX;
+    l->weights.high = -DBL_MAX;
     widen(l, x, l->count);
     if (was)
         widen(l, was, l->count);
-    if (l->low > l->high)
-        l->low = l->high = 0;
-    if (!(l->high > l->low)) {
-        l->low -= 0.5;
-        l->high += 0.5;
+    if (l->weights.low > l->weights.high)
+        l->weights.low = l->weights.high = 0;
+    if (!(l->weights.high > l->weights.low)) {
+        l->weights.low -= 0.5;
+        l->weights.high += 0.5;
     }
     for (uint64_t i = 0; i < l->count; i++)
         l->nonzeros += x[i] != 0;
-    count_bins(l, x, l->count, l->bin[1]);
+    count_bins(l, x, l->count, l->weights.bin[1]);
     if (was) {
-        count_bins(l, was, l->count, l->bin[0]);
-        l->has_before = true;
+        count_bins(l, was, l->count, l->weights.bin[0]);
+        l->weights.has_before = true;
         l->weight_db = weight_snr(was, x, l->count);
     }
 }

@@ -428,7 +428,7 @@ static bool give_weight(void *user, const struct pith_weight_ref *ref, const flo
         bool integers;
         if (l->vs == UINT32_MAX || r->side[0].ref[l->vs].value != ref->value)
             continue;
-        return l->has_before &&
+        return l->weights.has_before &&
                !pith_weight_numbers(r->side[1].m, &r->side[1].ref[i], was, to, &integers);
     }
     return false;
@@ -530,7 +530,7 @@ static void watch_layer(void *user, const struct pith_layer *layer, const struct
     for (uint32_t i = 0; i < w->r->n_layers && !w->st; i++) {
         struct report_layer *l = &w->r->layer[i];
         const uint64_t n = out->bytes / pith_type_bytes(out->type);
-        if (l->node != layer->step || layer->output || l->activation_png.data || !n ||
+        if (l->node != layer->step || layer->output || l->picture.activation.data || !n ||
             isnan(element(out, 0)))
             continue;
         float *x = malloc((size_t)n * sizeof *x);

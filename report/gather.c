@@ -23,11 +23,11 @@ static enum pith_status draw_weights(struct report *r)
         enum pith_status st =
             w.x ? pith_weight_numbers(s->m, &s->ref[i], NULL, w.x, &integers) : PITH_ERR_MEMORY;
         if (!st)
-            st = pith_weight_picture(&w, picture_side(r), &r->layer[i].weight_png, side);
+            st = pith_weight_picture(&w, picture_side(r), &r->layer[i].picture.weight, side);
         if (st == PITH_ERR_UNSUPPORTED) /* no weights, or of another type: no picture */
             st = PITH_OK;
-        r->layer[i].weight_side[0] = side[0];
-        r->layer[i].weight_side[1] = side[1];
+        r->layer[i].picture.weight_side[0] = side[0];
+        r->layer[i].picture.weight_side[1] = side[1];
         free(w.x);
         if (st)
             return st;
@@ -75,8 +75,8 @@ static void free_side(struct report_side *s)
 void pith_report_free(struct report *r)
 {
     for (uint32_t i = 0; r->layer && i < r->n_layers; i++) {
-        pith_buffer_free(&r->layer[i].weight_png);
-        pith_buffer_free(&r->layer[i].activation_png);
+        pith_buffer_free(&r->layer[i].picture.weight);
+        pith_buffer_free(&r->layer[i].picture.activation);
     }
     for (uint32_t i = 0; i < r->n_changes; i++)
         pith_buffer_free(&r->change[i].png);

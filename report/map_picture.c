@@ -108,10 +108,11 @@ enum pith_status pith_map_picture(const float *x, const struct pith_tensor *t, u
     uint64_t n = 1;
     for (uint32_t i = 0; i < t->rank; i++)
         n *= d[i];
-    l->n_maps = 0;
-    l->n_channels = maps ? d[1] : 0;
+    l->picture.n_maps = 0;
+    l->picture.n_channels = maps ? d[1] : 0;
     if (n == 0)
         return PITH_OK;
-    return maps ? put_maps(x, d + 1, side, &l->activation_png, l->activation_side, &l->n_maps)
-                : put_strip(x, n, side, &l->activation_png, l->activation_side);
+    return maps ? put_maps(x, d + 1, side, &l->picture.activation, l->picture.activation_side,
+                           &l->picture.n_maps)
+                : put_strip(x, n, side, &l->picture.activation, l->picture.activation_side);
 }

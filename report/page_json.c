@@ -55,19 +55,20 @@ static json_t *layer_json(const struct report_layer *l)
         "name", l->name, "op", l->op, "shape", l->shape, "weights", whole(l->count), "nonzeros",
         whole(l->nonzeros), "before_bytes", whole(l->before_bytes), "bytes", whole(l->bytes),
         "bits", number(l->bits), "grid", l->grid, "code", l->code, "levels",
-        l->n_levels ? whole(l->n_levels) : json_null(), "weight_snr_db", number(l->weight_db),
-        "alone_snr_db", number(l->alone_db), "result_snr_db", number(l->layer_db), "kernel",
-        l->kernel, "macs", whole(l->macs), "ms", number(l->ms));
+        l->weights.n_levels ? whole(l->weights.n_levels) : json_null(), "weight_snr_db",
+        number(l->weight_db), "alone_snr_db", number(l->alone_db), "result_snr_db",
+        number(l->layer_db), "kernel", l->kernel, "macs", whole(l->macs), "ms", number(l->ms));
     pith_json_put(&o, "energy_before", energy_json(&l->before));
     pith_json_put(&o, "energy", energy_json(&l->after));
-    if (l->n_levels && l->n_levels <= MOST_LEVELS) {
-        pith_json_put(&o, "level", numbers_json(l->level, l->n_levels));
-        pith_json_put(&o, "level_count", counts_json(l->level_count, l->n_levels));
+    if (l->weights.n_levels && l->weights.n_levels <= MOST_LEVELS) {
+        pith_json_put(&o, "level", numbers_json(l->weights.level, l->weights.n_levels));
+        pith_json_put(&o, "level_count", counts_json(l->weights.level_count, l->weights.n_levels));
     }
     pith_json_put(&o, "histogram",
-                  json_pack("{s:o, s:o, s:o, s:o}", "low", number(l->low), "high", number(l->high),
-                            "before", counts_json(l->bin[0], l->has_before ? REPORT_BINS : 0),
-                            "after", counts_json(l->bin[1], REPORT_BINS)));
+                  json_pack("{s:o, s:o, s:o, s:o}", "low", number(l->weights.low), "high",
+                            number(l->weights.high), "before",
+                            counts_json(l->weights.bin[0], l->weights.has_before ? REPORT_BINS : 0),
+                            "after", counts_json(l->weights.bin[1], REPORT_BINS)));
     return o;
 }
 

@@ -481,8 +481,8 @@ static void put_facts(struct page *p, const struct report_layer *l)
              pith_size_text((double)l->before_bytes, b), pith_plain_number(l->bits, 0, text + 150),
              l->grid, l->code);
     put_term(p, "stored", text);
-    if (l->n_levels) {
-        snprintf(text, sizeof text, "%u distinct", l->n_levels);
+    if (l->weights.n_levels) {
+        snprintf(text, sizeof text, "%u distinct", l->weights.n_levels);
         put_term(p, "values", text);
     }
     if (!isnan(l->weight_db))
@@ -503,36 +503,39 @@ static void put_histogram(struct page *p, uint32_t i)
     const struct report_layer *l = &p->r->layer[i];
     char name[32], title[300];
     struct chart c;
-    const struct chart_histogram h = {.low = l->low,
-                                      .high = l->high,
-                                      .n_bins = REPORT_BINS,
-                                      .bin = {l->has_before ? l->bin[0] : NULL, l->bin[1]},
-                                      .level = l->level,
-                                      .level_count = l->level_count,
-                                      .n_levels = l->n_levels,
-                                      .x_name = l->integers ? "weight (integer)" : "weight"};
-    if (!l->count || !(l->high > l->low))
+    const struct chart_histogram h = {
+        .low = l->weights.low,
+        .high = l->weights.high,
+        .n_bins = REPORT_BINS,
+        .bin = {l->weights.has_before ? l->weights.bin[0] : NULL, l->weights.bin[1]},
+        .level = l->weights.level,
+        .level_count = l->weights.level_count,
+        .n_levels = l->weights.n_levels,
+        .x_name = l->integers ? "weight (integer)" : "weight"};
+    if (!l->count || !(l->weights.high > l->weights.low))
         return;
     snprintf(name, sizeof name, "weights-%03u", i);
     snprintf(title, sizeof title, "Weights of %.200s", l->name);
     pith_chart_histogram(&c, name, title, &h);
-    pith_page_figure(p, &c, l->n_levels ? "Sticks: how often each stored value occurs." : "");
+    pith_page_figure(p, &c,
+                     l->weights.n_levels ? "Sticks: how often each stored value occurs." : "");
 }
 
 static void put_maps(struct page *p, const struct report_layer *l)
 {
     char text[200];
     pith_put(&p->t, "<div class=\"maps\">");
-    if (l->weight_png.data) {
+    if (l->picture.weight.data) {
         pith_put(&p->t, "<figure>");
-        pith_page_picture(p, &l->weight_png, l->weight_side, "weights");
+        pith_page_picture(p, &l->picture.weight, l->picture.weight_side, "weights");
         pith_put(&p->t, "<figcaption>weights: a row for each output</figcaption></figure>");
     }
-    if (l->activation_png.data) {
+    if (l->picture.activation.data) {
         pith_put(&p->t, "<figure>");
-        pith_page_picture(p, &l->activation_png, l->activation_side, "activations");
-        if (l->n_maps)
-            snprintf(text, sizeof text, "results: %u of %u maps", l->n_maps, l->n_channels);
+        pith_page_picture(p, &l->picture.activation, l->picture.activation_side, "activations");
+        if (l->picture.n_maps)
+            snprintf(text, sizeof text, "results: %u of %u maps", l->picture.n_maps,
+                     l->picture.n_channels);
         else
             snprintf(text, sizeof text, "results, row by row");
         pith_put(&p->t, "<figcaption>%s</figcaption></figure>", text);

@@ -66,7 +66,8 @@ enum pith_status pith_run_validate(struct run *r, const struct pith_model *m, do
                                     .probabilities = r->softmax,
                                     .threads = r->opts->threads,
                                     .ranks = r->opts->ranks,
-                                    .answers = r->answers.log_p ? &r->answers : NULL};
+                                    .answers =
+                                        r->teaching.answers.log_p ? &r->teaching.answers : NULL};
     return pith_validate(m, &o, loss, accuracy, r->err);
 }
 
@@ -90,12 +91,13 @@ static enum pith_status validate(struct run *r, struct pith_train_progress *p)
 
 static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p, double samples)
 {
-    p->loss = r->sum / samples;
+    p->loss = r->counted.sum / samples;
     uint64_t counted = 0;
-    for (uint64_t i = 0; i < r->done; i++)
+    for (uint64_t i = 0; i < r->counted.batches; i++)
         counted += pith_batch_counted(r->batch, i);
-    p->accuracy =
-        r->opts->loss == PITH_CROSS_ENTROPY && counted ? (double)r->right / (double)counted : NAN;
+    p->accuracy = r->opts->loss == PITH_CROSS_ENTROPY && counted
+                      ? (double)r->counted.right / (double)counted
+                      : NAN;
     p->val_loss = p->val_accuracy = NAN;
     p->step = r->step;
     pith_tape_store(r->tape, r->m);
@@ -115,7 +117,8 @@ static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p
         return PITH_OK;
     r->result->best_epoch = p->epoch;
     if ((r->opts->keep_best && pith_snapshot_take(r->best, r->m)) ||
-        (r->opts->keep_best && r->checkpoint && pith_model_state_save(r->m, &r->best_state)))
+        (r->opts->keep_best && r->saving.checkpoint &&
+         pith_model_state_save(r->m, &r->saving.best)))
         return pith_tape_no_memory(r->err);
     return PITH_OK;
 }
@@ -126,11 +129,11 @@ static enum pith_status train_batches(struct run *r, bool *stop)
 {
     uint32_t every = r->opts->checkpoint_every;
     enum pith_status status = PITH_OK;
-    while (r->done < pith_batch_count(r->batch) && !status && !*stop) {
-        status = pith_run_step(r, r->done);
-        r->done++;
+    while (r->counted.batches < pith_batch_count(r->batch) && !status && !*stop) {
+        status = pith_run_step(r, r->counted.batches);
+        r->counted.batches++;
         *stop = r->should_stop;
-        if (!status && r->checkpoint && (*stop || (every && r->step % every == 0)))
+        if (!status && r->saving.checkpoint && (*stop || (every && r->step % every == 0)))
             status = pith_run_save(r);
     }
     return status;
@@ -141,22 +144,23 @@ static enum pith_status train_epoch(struct run *r, bool *stop)
     uint64_t start = pith_clock_ns(NULL);
     struct pith_train_progress p = {
         .epoch = r->epoch, .n_epochs = r->opts->epochs, .n_steps = r->n_steps};
-    if (r->done == 0) {
-        r->sum = 0;
-        r->right = 0;
+    if (r->counted.batches == 0) {
+        r->counted.sum = 0;
+        r->counted.right = 0;
     }
     r->version = r->opts->versions ? (r->epoch - 1) % r->opts->versions : 0;
     pith_batch_shuffle(r->batch, r->opts->seed, r->epoch);
     enum pith_status status = train_batches(r, stop);
     if (!status)
         status = pith_ranks_agree(r->opts->ranks,
-                                  close_epoch(r, &p, (double)r->done * r->opts->batch), r->err);
+                                  close_epoch(r, &p, (double)r->counted.batches * r->opts->batch),
+                                  r->err);
     if (status)
         return status;
     p.rate = pith_schedule_rate(r->opts, r->step - 1, r->n_steps);
     p.seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
-    if (r->past)
-        r->past[r->epoch - 1] = p;
+    if (r->saving.past)
+        r->saving.past[r->epoch - 1] = p;
     if (r->opts->progress)
         r->opts->progress(r->opts->user, &p);
     r->over = good_enough(r, &p) || (r->opts->patience && r->patient_from &&
@@ -164,9 +168,10 @@ static enum pith_status train_epoch(struct run *r, bool *stop)
     if (*stop)
         return PITH_OK;
     r->epoch++;
-    r->done = 0;
+    r->counted.batches = 0;
     bool last = r->over || r->epoch > r->opts->epochs;
-    return r->checkpoint && (last || !r->opts->checkpoint_every) ? pith_run_save(r) : PITH_OK;
+    return r->saving.checkpoint && (last || !r->opts->checkpoint_every) ? pith_run_save(r)
+                                                                        : PITH_OK;
 }
 
 static enum pith_status train_epochs(struct run *r)
@@ -213,8 +218,8 @@ static enum pith_status open_tapes(struct run *r)
     o.training = o.unchecked = false;
     o.n_features = 0;
     if (!status && r->opts->teacher) {
-        status = pith_tape_new(r->opts->teacher, &o, &r->teacher, r->err);
-        r->teacher_scores = pith_run_scores(r->opts->teacher, &softmax);
+        status = pith_tape_new(r->opts->teacher, &o, &r->teaching.tape, r->err);
+        r->teaching.scores = pith_run_scores(r->opts->teacher, &softmax);
     }
     if (status)
         return status;
@@ -224,10 +229,11 @@ static enum pith_status open_tapes(struct run *r)
         return pith_error_set(r->err, PITH_ERR_UNSUPPORTED,
                               "no float weight has a gradient from output '%.100s'",
                               r->m->values[r->m->outputs[0]].name);
-    if (!r->teacher)
+    if (!r->teaching.tape)
         return PITH_OK;
-    if (!pith_shape_equal(&x->shape, &pith_tape_input(r->teacher, 0, 0)->shape) ||
-        !pith_shape_equal(&y->shape, &pith_tape_value(r->teacher, 0, r->teacher_scores)->shape))
+    if (!pith_shape_equal(&x->shape, &pith_tape_input(r->teaching.tape, 0, 0)->shape) ||
+        !pith_shape_equal(&y->shape,
+                          &pith_tape_value(r->teaching.tape, 0, r->teaching.scores)->shape))
         return pith_error_set(r->err, PITH_ERR_ARGUMENT,
                               "the teacher's input or classes differ from the network's");
     return PITH_OK;
@@ -239,8 +245,8 @@ static enum pith_status open_answers(struct run *r)
     if (!r->val || r->opts->loss != PITH_DISTILL || pith_data_labelled(r->val))
         return PITH_OK;
     (void)pith_run_scores(r->opts->teacher, &softmax);
-    return pith_teacher_answers(r->opts->teacher, r->val, softmax, r->opts->threads, &r->answers,
-                                r->err);
+    return pith_teacher_answers(r->opts->teacher, r->val, softmax, r->opts->threads,
+                                &r->teaching.answers, r->err);
 }
 
 /* What trains, and the weights that it begins with. */
@@ -303,8 +309,8 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     if (!status)
         status = pith_run_record_teacher(r);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
-    if (!status && r->memory)
-        pith_memory_join(r->memory, r->opts->ranks);
+    if (!status && r->teaching.memory)
+        pith_memory_join(r->teaching.memory, r->opts->ranks);
     return status;
 }
 
@@ -352,16 +358,16 @@ static void close_run(struct run *r)
     pith_optimizer_free(r->optimizer);
     pith_batch_free(r->batch);
     pith_augment_batch_free(r->augment);
-    free(r->answers.log_p);
+    free(r->teaching.answers.log_p);
     pith_tape_free(r->tape);
-    pith_tape_free(r->teacher);
-    pith_memory_free(r->memory);
+    pith_tape_free(r->teaching.tape);
+    pith_memory_free(r->teaching.memory);
     pith_snapshot_free(r->before);
     pith_snapshot_free(r->best);
-    pith_checkpoint_free(r->checkpoint);
-    pith_buffer_free(&r->model_state);
-    pith_buffer_free(&r->best_state);
-    free(r->past);
+    pith_checkpoint_free(r->saving.checkpoint);
+    pith_buffer_free(&r->saving.model);
+    pith_buffer_free(&r->saving.best);
+    free(r->saving.past);
 }
 
 enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struct pith_data *val,

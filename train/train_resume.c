@@ -31,17 +31,18 @@ enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train
     const struct pith_ranks *ranks = r->opts->ranks;
     if (!r->opts->checkpoint && !ranks)
         return PITH_OK;
-    r->past = calloc(r->opts->epochs, sizeof *r->past);
+    r->saving.past = calloc(r->opts->epochs, sizeof *r->saving.past);
     enum pith_status status =
-        r->past ? pith_run_identity(r->m, train, r->val, r->opts, &identity, r->err)
-                : pith_tape_no_memory(r->err);
+        r->saving.past ? pith_run_identity(r->m, train, r->val, r->opts, &identity, r->err)
+                       : pith_tape_no_memory(r->err);
     status = pith_ranks_agree(ranks, status, r->err);
     if (!status && ranks)
         status = pith_ranks_agree(ranks, compare_identity(r, identity), r->err);
     if (!status && r->opts->checkpoint)
-        status = pith_checkpoint_open(r->opts->checkpoint, identity, ranks, &r->checkpoint, r->err);
-    if (!status && r->checkpoint && r->opts->resume)
-        status = pith_checkpoint_check(r->checkpoint, r->err);
+        status = pith_checkpoint_open(r->opts->checkpoint, identity, ranks, &r->saving.checkpoint,
+                                      r->err);
+    if (!status && r->saving.checkpoint && r->opts->resume)
+        status = pith_checkpoint_check(r->saving.checkpoint, r->err);
     free(identity);
     return status;
 }
@@ -74,38 +75,38 @@ static void add_past(struct checkpoint *c, uint32_t epoch, struct pith_train_pro
 /* Whatever a step or an epoch leaves for the next one belongs here, or in what is called. */
 static void add_state(struct run *r)
 {
-    struct checkpoint *c = r->checkpoint;
+    struct checkpoint *c = r->saving.checkpoint;
     uint32_t n;
     struct tape_parameter *statistic = pith_tape_statistics(r->tape, &n);
     pith_checkpoint_add_u32(c, "epoch", 0, &r->epoch, 1);
-    pith_checkpoint_add_u64(c, "batches", 0, &r->done, 1);
+    pith_checkpoint_add_u64(c, "batches", 0, &r->counted.batches, 1);
     pith_checkpoint_add_flags(c, "over", 0, (uint8_t *)&r->over, 1);
     pith_checkpoint_add_u64(c, "step", 0, &r->step, 1);
-    pith_checkpoint_add_f64(c, "sum", 0, &r->sum, 1);
-    pith_checkpoint_add_u64(c, "right", 0, &r->right, 1);
+    pith_checkpoint_add_f64(c, "sum", 0, &r->counted.sum, 1);
+    pith_checkpoint_add_u64(c, "right", 0, &r->counted.right, 1);
     pith_checkpoint_add_f64(c, "best loss", 0, &r->best_loss, 1);
     pith_checkpoint_add_u32(c, "patient from", 0, &r->patient_from, 1);
     add_result(c, r->result);
     for (uint32_t i = 0; i < r->opts->epochs; i++)
-        add_past(c, i + 1, &r->past[i]);
+        add_past(c, i + 1, &r->saving.past[i]);
     for (uint32_t i = 0; i < n; i++)
         pith_checkpoint_add_f32(c, "statistic", i, CHECKPOINT_NOT_NAN, statistic[i].data,
                                 statistic[i].count);
     pith_optimizer_state(r->optimizer, c);
-    pith_checkpoint_add_buffer(c, "model", &r->model_state);
-    pith_checkpoint_add_buffer(c, "best", &r->best_state);
+    pith_checkpoint_add_buffer(c, "model", &r->saving.model);
+    pith_checkpoint_add_buffer(c, "best", &r->saving.best);
 }
 
 enum pith_status pith_run_save(struct run *r)
 {
-    enum pith_status status = pith_model_state_save(r->m, &r->model_state);
+    enum pith_status status = pith_model_state_save(r->m, &r->saving.model);
     status =
         pith_ranks_agree(r->opts->ranks, status ? pith_tape_no_memory(r->err) : PITH_OK, r->err);
     if (!status)
-        status = pith_checkpoint_write(r->checkpoint, r->err);
-    pith_buffer_free(&r->model_state);
+        status = pith_checkpoint_write(r->saving.checkpoint, r->err);
+    pith_buffer_free(&r->saving.model);
     if (!status)
-        r->saved = r->step;
+        r->saving.step = r->step;
     return status;
 }
 
@@ -128,14 +129,14 @@ static enum pith_status take_models(struct run *r)
     mark_moving(moves, p, n);
     p = pith_tape_statistics(r->tape, &n);
     mark_moving(moves, p, n);
-    if (r->best_state.bytes) {
-        status = pith_model_state_load(&r->best_state, moves, r->m);
+    if (r->saving.best.bytes) {
+        status = pith_model_state_load(&r->saving.best, moves, r->m);
         if (!status)
             status = pith_snapshot_take(r->best, r->m);
     }
     if (!status)
-        status = pith_model_state_load(&r->model_state, moves, r->m);
-    pith_buffer_free(&r->model_state);
+        status = pith_model_state_load(&r->saving.model, moves, r->m);
+    pith_buffer_free(&r->saving.model);
     free(moves);
     return status;
 }
@@ -161,7 +162,7 @@ static bool result_holds(const struct run *r)
 static bool past_holds(const struct run *r)
 {
     for (uint32_t i = 0; i < r->result->epochs; i++) {
-        const struct pith_train_progress *p = &r->past[i];
+        const struct pith_train_progress *p = &r->saving.past[i];
         if (isnan(p->loss) || !is_share(p->accuracy) || !is_share(p->val_accuracy) ||
             !(p->rate >= 0 && isfinite(p->rate)) || !(p->seconds >= 0 && isfinite(p->seconds)) ||
             p->kept > r->result->n_weights || !is_size(p->bytes))
@@ -173,18 +174,18 @@ static bool past_holds(const struct run *r)
 /* NULL, or what is wrong with the numbers that were read. */
 static const char *wrong_state(const struct run *r, uint64_t batches)
 {
-    if (r->epoch < 1 || r->epoch > r->opts->epochs + 1 || r->done > batches ||
-        r->step != (r->epoch - 1) * batches + r->done)
+    if (r->epoch < 1 || r->epoch > r->opts->epochs + 1 || r->counted.batches > batches ||
+        r->step != (r->epoch - 1) * batches + r->counted.batches)
         return "its epoch and its step do not fit this run";
     const uint64_t labels = pith_data_label_count(r->train), each = labels ? labels : 1;
-    if (!isfinite(r->sum) || r->right > batches * r->opts->batch * each || isnan(r->best_loss) ||
-        r->patient_from >= r->epoch)
+    if (!isfinite(r->counted.sum) || r->counted.right > batches * r->opts->batch * each ||
+        isnan(r->best_loss) || r->patient_from >= r->epoch)
         return "its losses are no numbers or its counts are out of range";
     if (!result_holds(r))
         return "its result is out of range";
     if (!past_holds(r))
         return "an epoch before has numbers out of range";
-    if ((r->best_state.bytes > 0) != (r->opts->keep_best && r->result->best_epoch > 0))
+    if ((r->saving.best.bytes > 0) != (r->opts->keep_best && r->result->best_epoch > 0))
         return "it should have a best model, or none";
     return NULL;
 }
@@ -193,12 +194,12 @@ static const char *wrong_state(const struct run *r, uint64_t batches)
 static void report_past(struct run *r, uint64_t batches)
 {
     for (uint32_t i = 0; i < r->result->epochs; i++) {
-        r->past[i].epoch = i + 1;
-        r->past[i].n_epochs = r->opts->epochs;
-        r->past[i].step = (i + 1) * batches;
-        r->past[i].n_steps = r->n_steps;
+        r->saving.past[i].epoch = i + 1;
+        r->saving.past[i].n_epochs = r->opts->epochs;
+        r->saving.past[i].step = (i + 1) * batches;
+        r->saving.past[i].n_steps = r->n_steps;
         if (r->opts->progress)
-            r->opts->progress(r->opts->user, &r->past[i]);
+            r->opts->progress(r->opts->user, &r->saving.past[i]);
     }
 }
 
@@ -207,7 +208,7 @@ static enum pith_status go_on(struct run *r)
 {
     bool found = false;
     uint64_t batches = pith_batch_count(r->batch);
-    enum pith_status status = pith_checkpoint_read(r->checkpoint, &found, r->err);
+    enum pith_status status = pith_checkpoint_read(r->saving.checkpoint, &found, r->err);
     if (status || !found)
         return status;
     const char *wrong = wrong_state(r, batches);
@@ -219,9 +220,9 @@ static enum pith_status go_on(struct run *r)
     }
     if (wrong)
         return pith_error_set(r->err, PITH_ERR_CORRUPT, "'%.200s' is damaged: %s",
-                              pith_checkpoint_path(r->checkpoint), wrong);
+                              pith_checkpoint_path(r->saving.checkpoint), wrong);
     pith_optimizer_resumed(r->optimizer, r->step);
-    r->saved = r->step;
+    r->saving.step = r->step;
     report_past(r, batches);
     return PITH_OK;
 }
@@ -230,8 +231,8 @@ enum pith_status pith_run_start_or_go_on(struct run *r)
 {
     r->epoch = 1;
     r->best_loss = INFINITY;
-    if (!r->checkpoint)
+    if (!r->saving.checkpoint)
         return PITH_OK;
     add_state(r);
-    return r->opts->resume ? go_on(r) : pith_checkpoint_remove(r->checkpoint, r->err);
+    return r->opts->resume ? go_on(r) : pith_checkpoint_remove(r->saving.checkpoint, r->err);
 }

@@ -16,36 +16,51 @@
 #include "teacher_memory.h"
 #include "train/batch/validation.h"
 
+struct teaching {
+    struct tape *tape;
+    uint32_t scores;                /* value of the model */
+    struct teacher_memory *memory;  /* NULL: the teacher runs at each step */
+    struct teacher_answers answers; /* validate the epochs where there are no labels */
+};
+
+/* Of the epoch so far. */
+struct epoch_sums {
+    uint64_t batches, right;
+    double sum;
+    double weight; /* of a row in the batch: samples for each label that counts */
+};
+
+struct saving {
+    struct checkpoint *checkpoint;    /* NULL: none are written */
+    struct pith_buffer model, best;   /* states, of checkpoints alone */
+    struct pith_train_progress *past; /* [epochs] */
+    uint64_t step;                    /* of the last checkpoint */
+};
+
 struct run {
     struct pith_model *m;
     struct pith_data *train, *val;
     const struct pith_train_opts *opts;
     struct pith_error *err;
-    struct tape *tape, *teacher;
-    uint32_t scores, teacher_scores; /* values of the models */
-    struct teacher_memory *memory;   /* NULL: the teacher runs at each step */
-    uint32_t version;                /* that the samples are shown in */
-    bool softmax;                    /* stands behind scores */
-    struct teacher_answers answers;  /* validate the epochs where there are no labels */
-    struct augment_batch *augment;   /* NULL: samples stay as they are */
+    struct tape *tape;
+    uint32_t scores; /* value of the model */
+    struct teaching teaching;
+    uint32_t version;              /* that the samples are shown in */
+    bool softmax;                  /* stands behind scores */
+    struct augment_batch *augment; /* NULL: samples stay as they are */
     struct feed_batch *batch;
     struct optimizer *optimizer;
     struct fake_graph *fake; /* NULL: nothing shall be integers */
     struct snapshot *before, *best;
     uint64_t step, n_steps;
     uint32_t epoch;        /* from 1 */
-    uint64_t done;         /* batches of the epoch */
     uint32_t patient_from; /* epoch; 0: none that could be kept yet */
     bool over;             /* by what the options say, before the last epoch */
-    double sum, best_loss;
-    double weight; /* of a row in the batch: samples for each label that counts */
-    uint64_t right;
-    struct checkpoint *checkpoint;              /* NULL: none are written */
-    struct pith_buffer model_state, best_state; /* of checkpoints alone */
-    struct pith_train_progress *past;           /* [epochs] */
-    bool should_stop;                           /* in the last step */
-    bool shrinks;                               /* units are put in order in the end */
-    uint64_t saved;                             /* step of the last checkpoint */
+    double best_loss;
+    struct epoch_sums counted;
+    struct saving saving;
+    bool should_stop; /* in the last step */
+    bool shrinks;     /* units are put in order in the end */
     struct loss_part part[PITH_TRAIN_SLICES];
     struct pith_train_result *result;
 };

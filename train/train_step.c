@@ -32,15 +32,15 @@ static void loss_of_slice(void *arg, uint32_t slice)
         return;
     }
     const float *teacher = NULL;
-    if (r->memory)
-        teacher =
-            pith_memory_get(r->memory, r->version, pith_batch_numbers(r->batch, slice), slice);
-    else if (r->teacher)
-        teacher = pith_tape_value(r->teacher, slice, r->teacher_scores)->data;
-    float kl = o->loss == PITH_DISTILL ? 1.0f : r->teacher ? o->teacher_part : 0.0f;
+    if (r->teaching.memory)
+        teacher = pith_memory_get(r->teaching.memory, r->version,
+                                  pith_batch_numbers(r->batch, slice), slice);
+    else if (r->teaching.tape)
+        teacher = pith_tape_value(r->teaching.tape, slice, r->teaching.scores)->data;
+    float kl = o->loss == PITH_DISTILL ? 1.0f : r->teaching.tape ? o->teacher_part : 0.0f;
     const int64_t *label = o->loss == PITH_DISTILL ? NULL : pith_batch_labels(r->batch, slice);
     const uint32_t classes = pith_run_classes(r->m, r->scores), rows = (uint32_t)each / classes;
-    const double weight = label ? r->weight : 1 / (double)rows;
+    const double weight = label ? r->counted.weight : 1 / (double)rows;
     struct class_rows all = {.n = n * rows,
                              .classes = classes,
                              .logits = y->data,
@@ -59,7 +59,7 @@ static void copy_input(void *arg, uint32_t slice)
 {
     struct run *r = arg;
     struct tape_tensor *from = pith_tape_input(r->tape, slice, 0);
-    memcpy(pith_tape_input(r->teacher, slice, 0)->data, from->data,
+    memcpy(pith_tape_input(r->teaching.tape, slice, 0)->data, from->data,
            shape_elems(&from->shape) * pith_type_bytes(from->type));
 }
 
@@ -80,8 +80,8 @@ static void augment_slice(void *arg, uint32_t slice)
 static void keep_answers(void *arg, uint32_t slice)
 {
     struct run *r = arg;
-    pith_memory_put(r->memory, r->version, pith_batch_numbers(r->batch, slice),
-                    pith_tape_value(r->teacher, slice, r->teacher_scores)->data);
+    pith_memory_put(r->teaching.memory, r->version, pith_batch_numbers(r->batch, slice),
+                    pith_tape_value(r->teaching.tape, slice, r->teaching.scores)->data);
 }
 
 /* In the order of the data set: a run that goes on later gets the same outputs. */
@@ -90,13 +90,13 @@ enum pith_status pith_run_record_teacher(struct run *r)
     const struct tape_tensor *y = pith_tape_value(r->tape, 0, r->scores);
     uint64_t n = pith_data_count(r->train);
     uint32_t epochs = r->opts->epochs, shown = r->opts->versions;
-    if (!r->teacher || !r->opts->versions || pith_augment_mixes(r->augment))
+    if (!r->teaching.tape || !r->opts->versions || pith_augment_mixes(r->augment))
         return PITH_OK;
     shown = shown < epochs ? shown : epochs;
     const uint32_t per_slice = r->opts->batch / PITH_TRAIN_SLICES;
-    r->memory =
+    r->teaching.memory =
         pith_memory_new(shown, n, per_slice, (uint32_t)(shape_elems(&y->shape) / per_slice));
-    if (!r->memory)
+    if (!r->teaching.memory)
         return pith_tape_no_memory(r->err);
     pith_batch_in_order(r->batch);
     for (r->version = 0; r->version < shown; r->version++)
@@ -107,7 +107,7 @@ enum pith_status pith_run_record_teacher(struct run *r)
             if (r->augment)
                 pith_tape_slices(r->tape, augment_slice, r);
             pith_tape_slices(r->tape, copy_input, r);
-            pith_tape_forward(r->teacher);
+            pith_tape_forward(r->teaching.tape);
             pith_tape_slices(r->tape, keep_answers, r);
         }
     return PITH_OK;
@@ -132,8 +132,8 @@ static enum pith_status not_finite(const struct run *r, const char *what)
     uint32_t first = pith_ranks_least(r->opts->ranks, first_not_finite(r));
     const char *node = first == UINT32_MAX ? NULL : r->m->nodes[first].name;
     char saved[64] = "";
-    if (r->saved)
-        snprintf(saved, sizeof saved, "; the last checkpoint is of step %" PRIu64, r->saved);
+    if (r->saving.step)
+        snprintf(saved, sizeof saved, "; the last checkpoint is of step %" PRIu64, r->saving.step);
     return pith_error_set(r->err, PITH_ERR_GOAL,
                           "%s is not finite at step %" PRIu64 "%s%.100s%s: try a lower rate%s",
                           what, r->step + 1, node ? ", first in node '" : "", node ? node : "",
@@ -152,7 +152,7 @@ static double add_losses(struct run *r)
         }
     double sum[2] = {part[0].loss, part[0].right}, other[2];
     pith_ranks_add_doubles(r->opts->ranks, sum, 2, other);
-    r->right += (uint64_t)sum[1];
+    r->counted.right += (uint64_t)sum[1];
     return sum[0];
 }
 
@@ -164,12 +164,12 @@ enum pith_status pith_run_step(struct run *r, uint64_t i)
     if (status && !r->opts->ranks)
         return status;
     const uint64_t counted = pith_batch_counted(r->batch, i);
-    r->weight = counted ? (double)r->opts->batch / (double)counted : 0;
+    r->counted.weight = counted ? (double)r->opts->batch / (double)counted : 0;
     if (r->augment)
         pith_tape_slices(r->tape, augment_slice, r);
-    if (r->teacher && !r->memory) {
+    if (r->teaching.tape && !r->teaching.memory) {
         pith_tape_slices(r->tape, copy_input, r);
-        pith_tape_forward(r->teacher);
+        pith_tape_forward(r->teaching.tape);
     }
     pith_tape_forward(r->tape);
     pith_tape_slices(r->tape, loss_of_slice, r);
@@ -181,7 +181,7 @@ enum pith_status pith_run_step(struct run *r, uint64_t i)
     double loss = add_losses(r);
     if (!isfinite(loss))
         return not_finite(r, "the loss");
-    r->sum += loss;
+    r->counted.sum += loss;
     double rate = pith_schedule_rate(r->opts, r->step, r->n_steps);
     if (!isfinite(pith_optimizer_step(r->optimizer, rate, r->opts->batch)))
         return not_finite(r, "the gradient");

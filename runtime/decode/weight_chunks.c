@@ -9,19 +9,19 @@
 static bool next_bitmap_word(struct decoder *d)
 {
     const struct stream *s = &d->w->support_stream;
-    size_t at = (size_t)d->bitmap_at, left = s->n_bytes - at;
+    size_t at = (size_t)d->bitmap.at, left = s->n_bytes - at;
     if (left == 0)
         return false;
-    d->bitmap_word = 0;
-    d->bitmap_base = (uint64_t)at * 8;
+    d->bitmap.word = 0;
+    d->bitmap.base = (uint64_t)at * 8;
     if (left >= 8) {
-        d->bitmap_word = load_le64(s->bytes + at);
-        d->bitmap_at += 8;
+        d->bitmap.word = load_le64(s->bytes + at);
+        d->bitmap.at += 8;
         return true;
     }
     for (size_t i = 0; i < left; i++)
-        d->bitmap_word |= (uint64_t)s->bytes[at + i] << (8 * i);
-    d->bitmap_at += left;
+        d->bitmap.word |= (uint64_t)s->bytes[at + i] << (8 * i);
+    d->bitmap.at += left;
     return true;
 }
 
@@ -29,12 +29,12 @@ static bool next_bitmap_word(struct decoder *d)
 static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
 {
     for (uint32_t i = 0; i < n;) {
-        while (d->bitmap_word == 0)
+        while (d->bitmap.word == 0)
             if (!next_bitmap_word(d))
                 return false;
-        for (; d->bitmap_word && i < n; i++) {
-            pos[i] = (uint32_t)(d->bitmap_base + (uint64_t)__builtin_ctzll(d->bitmap_word));
-            d->bitmap_word &= d->bitmap_word - 1;
+        for (; d->bitmap.word && i < n; i++) {
+            pos[i] = (uint32_t)(d->bitmap.base + (uint64_t)__builtin_ctzll(d->bitmap.word));
+            d->bitmap.word &= d->bitmap.word - 1;
         }
     }
     /* ascending, so the last one shows whether a tail bit is set */
@@ -45,7 +45,7 @@ static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
  * value. */
 static bool bitmap_ends(struct decoder *d)
 {
-    while (d->bitmap_word == 0)
+    while (d->bitmap.word == 0)
         if (!next_bitmap_word(d))
             return true;
     return false;

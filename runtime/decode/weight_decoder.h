@@ -26,6 +26,11 @@ struct rans_coded {
     uint32_t entries[RANS_SLOTS];
 };
 
+struct bitmap_reader {
+    uint64_t at;         /* bytes consumed */
+    uint64_t word, base; /* bits not yet delivered, element of bit 0 */
+};
+
 struct decoder {
     const struct weight *w;
     uint64_t n_values; /* elements stored: nnz, or count when dense */
@@ -34,8 +39,7 @@ struct decoder {
     /* support */
     struct support_lengths *support;
     struct gap_reader *gaps;
-    uint64_t bitmap_at;                /* bytes of the bitmap consumed */
-    uint64_t bitmap_word, bitmap_base; /* bits not yet delivered, element of bit 0 */
+    struct bitmap_reader bitmap;
     uint64_t pos_taken;
     /* indices */
     struct huff_lengths *index_lengths;
