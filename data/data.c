@@ -137,14 +137,15 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
         return pith_error_no_memory(err);
     d->source.file.fd = -1;
     d->source.max_bytes = opts->max_bytes;
-    d->source.input_name = opts->input_name;
-    d->source.arrays = opts->arrays;
-    d->source.n_arrays = opts->arrays ? opts->n_arrays : 0;
-    d->source.class_names = opts->class_names && *opts->class_names ? opts->class_names : NULL;
-    d->source.output_rank = opts->output_rank;
-    d->source.output_dim = opts->output_dim;
-    d->source.warn = opts->warn;
-    d->source.user = opts->user;
+    d->source.options.input_name = opts->input_name;
+    d->source.options.arrays = opts->arrays;
+    d->source.options.n_arrays = opts->arrays ? opts->n_arrays : 0;
+    d->source.options.class_names =
+        opts->class_names && *opts->class_names ? opts->class_names : NULL;
+    d->source.options.output_rank = opts->output_rank;
+    d->source.options.output_dim = opts->output_dim;
+    d->source.options.warn = opts->warn;
+    d->source.options.user = opts->user;
     enum pith_status st = open_data(d, opts, err);
     if (st == PITH_OK)
         *data = d;

@@ -46,12 +46,12 @@ void pith_source_warn(const struct data_source *s, const char *format, ...)
 {
     char text[400];
     va_list args;
-    if (!s->warn)
+    if (!s->options.warn)
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    s->warn(s->user, text);
+    s->options.warn(s->options.user, text);
 }
 
 /* ---- binary ---------------------------------------------------------------------------------- */
@@ -73,9 +73,9 @@ static bool is_float(enum pith_type type)
 
 static uint64_t output_elems(const struct data_source *s)
 {
-    uint64_t n = s->output_rank > 0;
-    for (uint32_t i = 0; i < s->output_rank; i++)
-        n *= s->output_dim[i];
+    uint64_t n = s->options.output_rank > 0;
+    for (uint32_t i = 0; i < s->options.output_rank; i++)
+        n *= s->options.output_dim[i];
     return n;
 }
 
@@ -87,8 +87,8 @@ static enum pith_status order_targets(struct data_source *s, const struct stored
     if (l->per_sample != output_elems(s))
         return PITH_OK;
     const struct pith_order order =
-        pith_array_order(l->dim, l->rank, 1, s->output_dim, s->output_rank);
-    pith_order_text(&order, l->dim, l->rank, s->output_dim, s->output_rank, text);
+        pith_array_order(l->dim, l->rank, 1, s->options.output_dim, s->options.output_rank);
+    pith_order_text(&order, l->dim, l->rank, s->options.output_dim, s->options.output_rank, text);
     if (!order.fits)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: a target of %s", name, text);
     if (order.rows == 0)
@@ -166,19 +166,21 @@ static enum pith_status take_text(struct data_source *s, const struct stored_lab
 {
     char text[CSV_FIELD_BYTES], reason[CLASS_REASON_BYTES];
     size_t n = stored_text(l, i, text);
-    uint32_t found = pith_class_find(s->class_names, text, n, &s->labels[i]);
+    uint32_t found = pith_class_find(s->options.class_names, text, n, &s->labels[i]);
     if (found == 1 || (found == 0 && pith_class_number(text, n, &s->labels[i])))
         return PITH_OK;
-    return pith_error_fill(err, s->class_names ? PITH_ERR_CORRUPT : PITH_ERR_UNSUPPORTED,
+    return pith_error_fill(err, s->options.class_names ? PITH_ERR_CORRUPT : PITH_ERR_UNSUPPORTED,
                            "%s: the label of sample %llu, '%.80s', %s", name,
                            (unsigned long long)(i / l->per_sample), text,
-                           pith_class_unknown(s->class_names, found, reason));
+                           pith_class_unknown(s->options.class_names, found, reason));
 }
 
 /* Of an output [1, S, V], a class for each position: S. Else 1. */
 static uint64_t output_positions(const struct data_source *s)
 {
-    return s->output_rank == 3 && s->output_dim[2] > 1 ? output_elems(s) / s->output_dim[2] : 1;
+    return s->options.output_rank == 3 && s->options.output_dim[2] > 1
+               ? output_elems(s) / s->options.output_dim[2]
+               : 1;
 }
 
 static enum pith_status take_stored(struct data_source *s, const struct stored_labels *l,
@@ -246,7 +248,7 @@ static bool read_label(const struct data_source *s, const char *text, int64_t *v
     *found = 0;
     if (pith_class_number(text, strlen(text), v))
         return true;
-    *found = pith_class_find(s->class_names, text, strlen(text), v);
+    *found = pith_class_find(s->options.class_names, text, strlen(text), v);
     return *found == 1;
 }
 
@@ -440,7 +442,7 @@ static enum pith_status take_row(struct csv_job *j, const struct csv_row *row, u
     if (!read_label(j->s, row->class_text, &label, &found))
         return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: '%.80s' %s", j->name,
                                (unsigned long long)line, row->class_text,
-                               pith_class_unknown(j->s->class_names, found, reason));
+                               pith_class_unknown(j->s->options.class_names, found, reason));
     if (j->refs)
         return label_named(j, row->file, label, line);
     if (j->n_rows < j->s->n_samples)
@@ -547,7 +549,8 @@ static enum pith_status from_text(struct csv_job *j)
     return pith_error_fill(j->err, PITH_ERR_CORRUPT,
                            "%s: line 1: '%.80s' %s; nor is it a line of column names with `class` "
                            "or `label` among them",
-                           j->name, field, pith_class_unknown(j->s->class_names, found, reason));
+                           j->name, field,
+                           pith_class_unknown(j->s->options.class_names, found, reason));
 }
 
 enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, size_t n,

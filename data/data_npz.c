@@ -78,10 +78,10 @@ static bool has_part(const struct listed_file *m, const char *part)
 
 static bool is_named(const struct data_source *s, const struct listed_file *m)
 {
-    for (uint32_t i = 0; i < s->n_arrays; i++)
-        if (is_member(m, s->arrays[i]))
+    for (uint32_t i = 0; i < s->options.n_arrays; i++)
+        if (is_member(m, s->options.arrays[i]))
             return true;
-    return s->input_name && is_member(m, s->input_name);
+    return s->options.input_name && is_member(m, s->options.input_name);
 }
 
 /* testLabels, class_ids; class_names is a list of texts, not of labels. */
@@ -105,9 +105,9 @@ static const struct listed_file *with_name(const struct listed_file *m, size_t n
 static const struct listed_file *find_samples(const struct data_source *s,
                                               const struct listed_file *m, size_t n)
 {
-    if (s->n_arrays)
-        return with_name(m, n, s->arrays[0]);
-    const struct listed_file *named = with_name(m, n, s->input_name);
+    if (s->options.n_arrays)
+        return with_name(m, n, s->options.arrays[0]);
+    const struct listed_file *named = with_name(m, n, s->options.input_name);
     if (!named)
         named = with_name(m, n, "x");
     for (size_t i = 0; i < n && !named; i++)
@@ -328,8 +328,9 @@ uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint3
 static bool member_shape(struct file_source *f, const char *array, const char *input_name,
                          struct npy_header *h)
 {
-    const struct data_source s = {
-        .input_name = input_name, .arrays = &array, .n_arrays = array != NULL};
+    const struct data_source s = {.options.input_name = input_name,
+                                  .options.arrays = &array,
+                                  .options.n_arrays = array != NULL};
     struct file_list list = {0};
     struct pith_buffer b = {0};
     const struct listed_file *m = list_zip(f, &list) ? find_samples(&s, list.entry, list.n) : NULL;

@@ -181,7 +181,7 @@ static bool class_of_folder(const struct data_source *s, const char *file, int64
         size_t from = end;
         while (from > 0 && file[from - 1] != '/')
             from--;
-        if (pith_class_find(s->class_names, file + from, end - from, label) == 1)
+        if (pith_class_find(s->options.class_names, file + from, end - from, label) == 1)
             return true;
         end = from ? from - 1 : 0;
     }
@@ -199,9 +199,9 @@ static bool number_of_folder(const char *file, int64_t *label)
 static void warn_of_order(const struct data_source *s, const char **folders, size_t n)
 {
     char why[96] = "the model stores no class names", count[32];
-    if (s->class_names)
+    if (s->options.class_names)
         snprintf(why, sizeof why, "none is one of the %s class names that the model stores",
-                 pith_count_text(pith_class_count(s->class_names), count));
+                 pith_count_text(pith_class_count(s->options.class_names), count));
     pith_source_warn(s,
                      "%.120s: folders are numbered in alphabetical order, '%.*s' is class 0, "
                      "'%.*s' class %zu: %s",

@@ -99,6 +99,24 @@ enum pith_status pith_zip_decode(const struct file_source *f, struct listed_file
 
 enum { UNLABELLED_BYTES = 400 };
 
+struct recording {
+    uint64_t n;               /* its length in values */
+    uint32_t bytes, channels; /* of one value; values side by side */
+    bool real;                /* they are floats */
+};
+
+/* Of pith_data_opts; borrowed. */
+struct opening {
+    const char *input_name;
+    const char *const *arrays;
+    uint32_t n_arrays;
+    const char *class_names;
+    uint32_t output_rank;
+    const uint32_t *output_dim;
+    void (*warn)(void *user, const char *text);
+    void *user;
+};
+
 struct data_source {
     struct file_source file;
     uint64_t n_samples;
@@ -117,9 +135,7 @@ struct data_source {
     bool big_endian;
     uint64_t first;    /* offset of sample 0 in file.mem */
     uint32_t *lengths; /* of samples along dim[0], filled up with zeros; NULL: all dim[0]; owned */
-    uint64_t n_sound;  /* of a recording: its length in values */
-    uint32_t sound_bytes, sound_channels; /* of one value; values side by side */
-    bool sound_real;                      /* they are floats */
+    struct recording sound;
     uint64_t hop; /* values between samples of a recording or a text; 0: elems */
     /* what the file says about labels */
     int64_t *labels; /* label_elems of sample i from i * label_step on, or NULL; owned */
@@ -131,17 +147,9 @@ struct data_source {
     char *folder;    /* prefix of the names on disk; NULL: in file */
     uint8_t *packed; /* the picture being decoded */
     size_t packed_room;
-    bool sizes_only;    /* `picture` reads headers alone: no pixels */
-    uint64_t max_bytes; /* pith_data_opts */
-    /* borrowed while it is opened: pith_data_opts */
-    const char *input_name;
-    const char *const *arrays;
-    uint32_t n_arrays;
-    const char *class_names;
-    uint32_t output_rank; /* of the options, while it is opened */
-    const uint32_t *output_dim;
-    void (*warn)(void *user, const char *text);
-    void *user;
+    bool sizes_only;                   /* `picture` reads headers alone: no pixels */
+    uint64_t max_bytes;                /* pith_data_opts */
+    struct opening options;            /* while it is opened */
     char unlabelled[UNLABELLED_BYTES]; /* why there are no labels; "": the source has no place for
                                           them */
 };

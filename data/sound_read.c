@@ -173,9 +173,9 @@ enum pith_status pith_sound_decode(struct data_source *s, struct pith_error *err
         free(d.out.data);
         return st;
     }
-    s->sound_bytes = VALUE_BYTES;
-    s->sound_channels = (uint32_t)d.info.channels;
-    s->sound_real = true;
+    s->sound.bytes = VALUE_BYTES;
+    s->sound.channels = (uint32_t)d.info.channels;
+    s->sound.real = true;
     pith_source_replace(&s->file, &d.out);
     return PITH_OK;
 }

@@ -155,8 +155,8 @@ enum pith_status pith_text_open(struct data_source *s, uint64_t length, uint64_t
 {
     struct pith_ids ids = {0};
     enum pith_status st =
-        pith_text_ids(s->class_names ? s->class_names : "", (const char *)s->file.mem,
-                      (size_t)s->file.bytes, s->file.name, &ids, err);
+        pith_text_ids(s->options.class_names ? s->options.class_names : "",
+                      (const char *)s->file.mem, (size_t)s->file.bytes, s->file.name, &ids, err);
     const uint64_t n = ids.n;
     if (!st && n <= length)
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,

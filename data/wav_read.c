@@ -93,9 +93,9 @@ static enum pith_status read_format(struct data_source *s, const struct wav *w,
                                "%s: WAV of format %u with %u bits a sample; integers (format 1) of "
                                "8, 16, 24 or 32 bits and floats (format 3) are supported",
                                name, format, bits);
-    s->sound_bytes = bits / 8;
-    s->sound_channels = channels;
-    s->sound_real = format == FORMAT_REAL;
+    s->sound.bytes = bits / 8;
+    s->sound.channels = channels;
+    s->sound.real = format == FORMAT_REAL;
     return PITH_OK;
 }
 
@@ -113,9 +113,9 @@ static double value_at(const uint8_t *p, uint32_t bytes, bool real)
 static float sound_at(const struct data_source *s, const uint8_t *p)
 {
     double sum = 0;
-    for (uint32_t c = 0; c < s->sound_channels; c++)
-        sum += value_at(p + c * s->sound_bytes, s->sound_bytes, s->sound_real);
-    return (float)(sum / s->sound_channels);
+    for (uint32_t c = 0; c < s->sound.channels; c++)
+        sum += value_at(p + c * s->sound.bytes, s->sound.bytes, s->sound.real);
+    return (float)(sum / s->sound.channels);
 }
 
 /* Frame i ends with sample (i + 1) * hop; zeros stand for what is not in the recording. */
@@ -127,8 +127,8 @@ static enum pith_status wav_frame(const struct data_source *s, uint64_t i, float
     int64_t from = (int64_t)((i + 1) * s->hop) - (int64_t)s->elems;
     for (uint64_t k = 0; k < s->elems; k++) {
         int64_t at = from + (int64_t)k;
-        bool inside = at >= 0 && (uint64_t)at < s->n_sound;
-        x[k] = inside ? sound_at(s, sound + (uint64_t)at * s->sound_bytes * s->sound_channels) : 0;
+        bool inside = at >= 0 && (uint64_t)at < s->sound.n;
+        x[k] = inside ? sound_at(s, sound + (uint64_t)at * s->sound.bytes * s->sound.channels) : 0;
     }
     return PITH_OK;
 }
@@ -141,15 +141,15 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
     enum pith_status st = wav ? find_chunks(&s->file, &w, err) : pith_sound_decode(s, err);
     if (st == PITH_OK && wav)
         st = read_format(s, &w, err);
-    if (st == PITH_OK && (s->sound_channels < 1 || s->sound_channels > MOST_CHANNELS))
+    if (st == PITH_OK && (s->sound.channels < 1 || s->sound.channels > MOST_CHANNELS))
         st = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                              "%s: sound with %u channels; 1 to %d are supported", s->file.name,
-                             s->sound_channels, MOST_CHANNELS);
+                             s->sound.channels, MOST_CHANNELS);
     if (st != PITH_OK)
         return st;
-    s->n_sound = (wav ? w.data_bytes : s->file.bytes) / (s->sound_bytes * s->sound_channels);
-    s->n_samples = s->n_sound / hop + (s->n_sound % hop != 0);
-    if (s->n_sound == 0)
+    s->sound.n = (wav ? w.data_bytes : s->file.bytes) / (s->sound.bytes * s->sound.channels);
+    s->n_samples = s->sound.n / hop + (s->sound.n % hop != 0);
+    if (s->sound.n == 0)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: sound without samples", s->file.name);
     if (s->n_samples > DATA_MAX_SAMPLES || frame > DATA_MAX_SAMPLE_ELEMS)
         return pith_error_fill(

@@ -57,7 +57,7 @@ static void read_frames(const char *name, float *x)
     load(name, &s);
     if (pith_wav_open(&s, FRAMES, FRAMES, &err))
         fail_msg("%s", err.text);
-    assert_int_equal(s.n_sound, FRAMES);
+    assert_int_equal(s.sound.n, FRAMES);
     assert_int_equal(s.n_samples, 1);
     assert_int_equal(s.numbers(&s, 0, x, &err), PITH_OK);
     pith_source_close(&s.file);
@@ -71,12 +71,12 @@ static void decode_frames(const char *name, float *x)
     load(name, &s);
     if (pith_sound_decode(&s, &err))
         fail_msg("%s", err.text);
-    assert_int_equal(s.file.bytes, 8 * (uint64_t)FRAMES * s.sound_channels);
+    assert_int_equal(s.file.bytes, 8 * (uint64_t)FRAMES * s.sound.channels);
     for (uint32_t i = 0; i < FRAMES; i++) {
         double sum = 0;
-        for (uint32_t c = 0; c < s.sound_channels; c++)
-            sum += pith_stored_f64(PITH_F64, false, s.file.mem + 8 * (i * s.sound_channels + c));
-        x[i] = (float)(sum / s.sound_channels);
+        for (uint32_t c = 0; c < s.sound.channels; c++)
+            sum += pith_stored_f64(PITH_F64, false, s.file.mem + 8 * (i * s.sound.channels + c));
+        x[i] = (float)(sum / s.sound.channels);
     }
     pith_source_close(&s.file);
 }
@@ -138,7 +138,7 @@ static enum pith_status decode_bytes(const uint8_t *bytes, size_t n, uint64_t ma
     s.file.name = strdup("a");
     memcpy(s.file.mem, bytes, n);
     enum pith_status st = pith_wav_open(&s, 10, 10, err);
-    assert_true(st || s.n_sound > 0);
+    assert_true(st || s.sound.n > 0);
     pith_source_close(&s.file);
     return st;
 }

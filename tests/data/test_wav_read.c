@@ -275,7 +275,7 @@ static void encodings(void **state)
         float x[2];
         if (open_wav(&w, 2, 2, &s, &g, &err))
             fail_msg("row %zu: %s", i, err.text);
-        assert_int_equal(s.n_sound, 2);
+        assert_int_equal(s.sound.n, 2);
         assert_int_equal(s.numbers(&s, 0, x, &err), PITH_OK);
         if (x[0] != rows[i].first || x[1] != rows[i].second)
             fail_msg("row %zu: %g %g", i, (double)x[0], (double)x[1]);

@@ -56,9 +56,9 @@ static void parse_labels(const uint8_t *bytes, size_t n)
     static const uint32_t two[] = {2};
     struct data_source s = {.n_samples = 1 + n % 5,
                             .max_bytes = 1 << 24,
-                            .output_rank = 1,
-                            .output_dim = two,
-                            .class_names = "a\nb, c"};
+                            .options.output_rank = 1,
+                            .options.output_dim = two,
+                            .options.class_names = "a\nb, c"};
     struct pith_error err;
     s.file = (struct file_source){.fd = -1, .name = strdup("fuzz")};
     if (n % 2) {

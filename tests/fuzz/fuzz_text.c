@@ -33,8 +33,10 @@ static void preprocess(const char *text, size_t n)
 
 static void labels(const char *text, size_t n)
 {
-    struct data_source s = {
-        .n_samples = 3, .elems = 1, .max_bytes = 1u << 20, .class_names = "a\nn01440764 b_c, D"};
+    struct data_source s = {.n_samples = 3,
+                            .elems = 1,
+                            .max_bytes = 1u << 20,
+                            .options.class_names = "a\nn01440764 b_c, D"};
     struct pith_error err = {0};
     enum pith_status st = pith_labels_parse(&s, (const uint8_t *)text, n, "labels", &err);
     must(st ? err.text[0] != 0 : s.labels || s.targets);

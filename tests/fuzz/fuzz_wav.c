@@ -19,7 +19,7 @@ static void read_frames(struct data_source *s)
         if (s->numbers(s, some[i], x, NULL))
             abort();
         for (uint64_t k = 0; k < s->elems; k++)
-            if (!s->sound_real && !(x[k] >= -1.0f && x[k] <= 1.0f))
+            if (!s->sound.real && !(x[k] >= -1.0f && x[k] <= 1.0f))
                 abort();
     }
     free(x);
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         abort();
     memcpy(s.file.mem, bytes, n);
     if (pith_wav_open(&s, frame, hop, &err) == PITH_OK) {
-        if (s.elems != frame || s.n_samples != (s.n_sound + hop - 1) / hop)
+        if (s.elems != frame || s.n_samples != (s.sound.n + hop - 1) / hop)
             abort();
         read_frames(&s);
     }

@@ -385,7 +385,7 @@ static void compare_step(void *user, uint32_t step)
 {
     struct lean_check *c = user;
     for (uint32_t p = 0; p < c->lean->n_parameters; p++)
-        if (c->lean->whole_at[p] == step) {
+        if (c->lean->gradients.whole_at[p] == step) {
             assert_memory_equal(c->lean->parameter[p].grad, c->plain->parameter[p].grad,
                                 c->lean->parameter[p].count * sizeof(float));
             c->parameters++;

@@ -106,9 +106,9 @@ static void note_gradients(struct fisher *f, uint32_t step)
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t rows = f->to->of[all[i].value].rows, cols = rows ? all[i].count / rows : 0;
         double *to = rows_of(f, f->record.own, all[i].value);
-        for (uint64_t r = 0; r < rows && f->drawn.tape->whole_at[i] == step; r++)
+        for (uint64_t r = 0; r < rows && f->drawn.tape->gradients.whole_at[i] == step; r++)
             to[r] = squares(all[i].grad + r * cols, cols);
-        if (f->drawn.tape->whole_at[i] == step)
+        if (f->drawn.tape->gradients.whole_at[i] == step)
             draw(f, &all[i]);
     }
 }

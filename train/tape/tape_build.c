@@ -23,9 +23,9 @@ void pith_tape_free(struct tape *t)
     for (uint32_t s = 0; s < t->n_slices && t->prim; s++)
         pith_prim_free(t->prim[s]);
     pith_threads_stop(&t->pool);
-    for (uint32_t i = 0; i < t->n_memory; i++)
-        free(t->memory[i]);
-    free(t->memory);
+    for (uint32_t i = 0; i < t->memory.n; i++)
+        free(t->memory.of[i]);
+    free(t->memory.of);
     pith_model_free(t->graph);
     free(t);
 }

@@ -9,13 +9,13 @@
 
 void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
 {
-    if (t->n_memory == t->cap_memory) {
-        uint32_t cap = t->cap_memory ? t->cap_memory * 2 : 64;
-        void **grown = realloc(t->memory, cap * sizeof *grown);
+    if (t->memory.n == t->memory.cap) {
+        uint32_t cap = t->memory.cap ? t->memory.cap * 2 : 64;
+        void **grown = realloc(t->memory.of, cap * sizeof *grown);
         if (!grown)
             return NULL;
-        t->memory = grown;
-        t->cap_memory = cap;
+        t->memory.of = grown;
+        t->memory.cap = cap;
     }
     uint64_t bytes;
     if (!mul_ok(count, each, &bytes) || bytes > SIZE_MAX - 64)
@@ -23,7 +23,7 @@ void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
     const size_t room = ((size_t)bytes + 64) & ~(size_t)63;
     uint8_t *p = aligned_alloc(64, room);
     if (p) {
-        t->memory[t->n_memory++] = memset(p, 0, (size_t)bytes);
+        t->memory.of[t->memory.n++] = memset(p, 0, (size_t)bytes);
         CLOSE_RED_ZONE(p + bytes, room - (size_t)bytes);
     }
     return p;

@@ -190,7 +190,7 @@ static void point_grad(struct tape *t, const struct block *b, char *arena)
     float *grad = (float *)(void *)(arena + b->at);
     if (b->parameter != UINT32_MAX) {
         struct tape_parameter *p = &t->parameter[b->parameter];
-        p->grad = t->slice_grad[b->parameter] = grad;
+        p->grad = t->gradients.of_slice[b->parameter] = grad;
     }
     const uint32_t tensor =
         b->parameter == UINT32_MAX ? b->tensor : t->parameter[b->parameter].value * TAPE_LAYOUTS;
@@ -226,7 +226,7 @@ static void list_parameters(struct lean *l)
                 b.from = b.from == UINT32_MAX ? t->n_steps - 1 - i : b.from;
                 b.to = t->n_steps - 1 - i;
             }
-        t->whole_at[p] = t->n_steps - 1 - b.to;
+        t->gradients.whole_at[p] = t->n_steps - 1 - b.to;
         l->block[l->n_blocks++] = b;
     }
 }
@@ -298,8 +298,8 @@ static enum pith_status place_gradients(struct lean *l)
 {
     struct tape *t = l->t;
     uint64_t most = 0;
-    t->whole_at = pith_tape_take(t, t->n_parameters + 1u, sizeof *t->whole_at);
-    if (!t->whole_at)
+    t->gradients.whole_at = pith_tape_take(t, t->n_parameters + 1u, sizeof *t->gradients.whole_at);
+    if (!t->gradients.whole_at)
         return PITH_ERR_MEMORY;
     find_set(l);
     list_parameters(l);
@@ -334,7 +334,7 @@ static enum pith_status place_rest(struct tape *t)
 
 float *pith_unplaced_gradient(const struct tape *t)
 {
-    return t->grad;
+    return t->gradients.sum;
 }
 
 enum pith_status pith_place_recomputed(struct tape *t)

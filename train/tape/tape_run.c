@@ -244,9 +244,9 @@ static void one_place(const struct stretch *s, uint32_t place, uint32_t slice)
  * the sum over them will be. */
 static float *own_grad(const struct tape *t, uint32_t i)
 {
-    const struct ranks_window *w = &t->window;
+    const struct ranks_window *w = &t->gradients.window;
     float *grad = t->parameter[i].grad;
-    return w->n ? w->of[w->turn][t->opts.ranks->rank] + (grad - t->grad) : grad;
+    return w->n ? w->of[w->turn][t->opts.ranks->rank] + (grad - t->gradients.sum) : grad;
 }
 
 /* own_grad [begin .. end): the slices' gradients, along the tree of ranks.h. */
@@ -254,7 +254,7 @@ static void add_range(const struct tape *t, uint32_t i, uint64_t begin, uint64_t
 {
     const float *part[PITH_TRAIN_SLICES];
     for (uint32_t s = 0; s < t->n_own; s++)
-        part[s] = t->slice_grad[(size_t)(t->first + s) * t->n_parameters + i] + begin;
+        part[s] = t->gradients.of_slice[(size_t)(t->first + s) * t->n_parameters + i] + begin;
     t->rows->tree(own_grad(t, i) + begin, part, t->n_own, (size_t)(end - begin));
 }
 
@@ -264,7 +264,7 @@ static void add_parameter_grads(void *arg, uint32_t part)
     const struct tape *t = arg;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
         uint64_t count = t->parameter[i].count;
-        const struct tape_step *step = t->joined_by[i];
+        const struct tape_step *step = t->gradients.joined_by[i];
         if (step)
             step->op->joined(&step->node[t->first], t->n_own, part, own_grad(t, i));
         else
@@ -332,16 +332,17 @@ void pith_tape_backward(struct tape *t)
     }
     all_steps(t, true, 0, 2 * t->n_steps);
     on_threads(t, 0, PITH_TRAIN_SLICES, add_parameter_grads, t);
-    if (t->window.n)
-        pith_ranks_add_window(t->opts.ranks, t->rows, &t->window, t->grad);
+    if (t->gradients.window.n)
+        pith_ranks_add_window(t->opts.ranks, t->rows, &t->gradients.window, t->gradients.sum);
     else
-        pith_ranks_add_floats(t->opts.ranks, t->rows, t->grad, (size_t)t->n_grad, t->ranks_scratch);
+        pith_ranks_add_floats(t->opts.ranks, t->rows, t->gradients.sum, (size_t)t->gradients.n,
+                              t->ranks_scratch);
     t->seconds += 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
 
 void pith_tape_share(struct tape *t)
 {
-    pith_ranks_open_window(t->opts.ranks, (size_t)t->n_grad, &t->window);
+    pith_ranks_open_window(t->opts.ranks, (size_t)t->gradients.n, &t->gradients.window);
 }
 
 struct tape_parameter *pith_tape_parameters(struct tape *t, uint32_t *n)

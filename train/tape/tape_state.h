@@ -39,6 +39,22 @@ struct tape_shapes {
     struct tview **out;
 };
 
+/* Of the parameters. */
+struct tape_gradients {
+    float **of_slice;                   /* [n_slices * n_parameters] */
+    const struct tape_step **joined_by; /* [n_parameters] whose joined() makes the sum, or NULL */
+    float *sum;                         /* [n], one behind the other */
+    uint64_t n;
+    struct ranks_window window; /* of sum, where ranks share memory */
+    uint32_t *whole_at; /* with opts.after: [n_parameters] the step behind whose backward each is
+                           whole */
+};
+
+struct tape_memory {
+    void **of; /* everything allocated, for pith_tape_free */
+    uint32_t n, cap;
+};
+
 struct tape {
     const struct pith_model *m;
     struct pith_model *graph; /* m, where it is not the caller's (training_graph.h) */
@@ -54,23 +70,17 @@ struct tape {
     struct tape_parameter *parameter;
     uint32_t *parameter_of; /* [n_values] or UINT32_MAX */
     struct tape_parameter *statistic;
-    uint32_t *statistic_of;             /* [n_values] or UINT32_MAX */
-    float **slice_grad;                 /* [n_slices * n_parameters] */
-    const struct tape_step **joined_by; /* [n_parameters] whose joined() makes the sum, or NULL */
-    float *grad;                        /* [n_grad] of the parameters, one behind the other */
-    uint64_t n_grad;
-    struct ranks_window window; /* of grad, where ranks share memory */
-    struct prim **prim;         /* [n_slices] */
-    void **scratch;             /* [n_slices], 64-byte aligned */
+    uint32_t *statistic_of; /* [n_values] or UINT32_MAX */
+    struct tape_gradients gradients;
+    struct prim **prim; /* [n_slices] */
+    void **scratch;     /* [n_slices], 64-byte aligned */
     struct pith_kernels kernels;
     struct pith_opts pool; /* parallel_for of the threads */
-    void **memory;         /* everything allocated, for pith_tape_free */
-    uint32_t n_memory, cap_memory;
+    struct tape_memory memory;
     const struct channel_rows *rows; /* for this CPU, whose features take long to read */
     double seconds;
     /* With opts.after: */
     uint32_t *segment, n_segments; /* segment s is of the steps segment[s] .. segment[s + 1] - 1 */
-    uint32_t *whole_at; /* [n_parameters] the step behind whose backward the gradient is whole */
 };
 
 static inline struct tape_tensor *tape_at(const struct tape *t, uint32_t slice, uint32_t value,

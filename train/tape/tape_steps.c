@@ -187,33 +187,34 @@ static enum pith_status plan_gradients(struct tape *t)
 
 static enum pith_status place_parameters(struct tape *t)
 {
-    t->slice_grad =
-        pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1, sizeof *t->slice_grad);
+    t->gradients.of_slice = pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1,
+                                           sizeof *t->gradients.of_slice);
     const bool grads = !t->opts.after;
     for (uint32_t i = 0; i < t->n_parameters && grads; i++)
-        t->n_grad += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
-    t->grad = pith_tape_take(t, t->n_grad + 1, sizeof *t->grad);
-    t->joined_by = pith_tape_take(t, t->n_parameters + 1u, sizeof *t->joined_by);
-    if (!t->slice_grad || !t->grad || !t->joined_by)
+        t->gradients.n += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
+    t->gradients.sum = pith_tape_take(t, t->gradients.n + 1, sizeof *t->gradients.sum);
+    t->gradients.joined_by =
+        pith_tape_take(t, t->n_parameters + 1u, sizeof *t->gradients.joined_by);
+    if (!t->gradients.of_slice || !t->gradients.sum || !t->gradients.joined_by)
         return PITH_ERR_MEMORY;
     uint64_t at = 0;
     for (uint32_t i = 0; i < t->n_parameters; i++) {
         struct tape_parameter *p = &t->parameter[i];
         float *was = t->m->values[p->value].constant->data;
         p->data = t->opts.borrows ? was : pith_tape_take(t, p->count, sizeof *p->data);
-        p->grad = grads ? t->grad + at : NULL;
+        p->grad = grads ? t->gradients.sum + at : NULL;
         at += (p->count + 15) & ~UINT64_C(15);
         if (!p->data)
             return PITH_ERR_MEMORY;
         if (p->data != was)
             memcpy(p->data, was, p->count * sizeof *p->data);
         if (t->opts.after)
-            t->slice_grad[i] = pith_unplaced_gradient(t);
+            t->gradients.of_slice[i] = pith_unplaced_gradient(t);
         for (uint32_t s = 0; s < t->n_slices && grads; s++) {
             float *grad = pith_tape_take(t, p->count, sizeof *grad);
             if (!grad)
                 return PITH_ERR_MEMORY;
-            t->slice_grad[(size_t)s * t->n_parameters + i] = grad;
+            t->gradients.of_slice[(size_t)s * t->n_parameters + i] = grad;
         }
     }
     return PITH_OK;
@@ -252,7 +253,7 @@ static enum pith_status place(struct tape *t, uint32_t slice, uint32_t value,
     }
     if (layout == TAPE_ROW_MAJOR && p != UINT32_MAX) {
         x->data = t->parameter[p].data;
-        x->grad = t->slice_grad[(size_t)slice * t->n_parameters + p];
+        x->grad = t->gradients.of_slice[(size_t)slice * t->n_parameters + p];
         return PITH_OK;
     }
     if (layout == TAPE_ROW_MAJOR && t->m->values[value].constant) {
@@ -464,7 +465,7 @@ static void join_step(struct tape *t, const struct tape_step *step)
     if (p == UINT32_MAX || t->n_slices < PITH_TRAIN_SLICES || !step->op || !step->op->joins ||
         !step->sets[1] || count_readers(t, node->in[1]) != 1 || !step->op->joins(&step->node[0]))
         return;
-    t->joined_by[p] = step;
+    t->gradients.joined_by[p] = step;
     for (uint32_t s = 0; s < t->n_slices; s++)
         step->node[s].joins = true;
 }
