@@ -540,6 +540,17 @@ static void close_pair(struct pair *p)
     free(p->output);
 }
 
+/* Samples of several sizes, where nothing is kept that has the size of the models: neither layers
+ * nor integers as numbers. */
+static bool runs_own_sizes(const struct pair *p, const struct pith_model *a,
+                           const struct pith_model *b, const struct pith_compare_opts *opts)
+{
+    bool own = a->n_sizes > 0 && b->n_sizes > 0 && !opts->layers && opts->n_dumps == 0;
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        own = own && !p->output[i].numbers[0] && !p->output[i].numbers[1];
+    return own;
+}
+
 enum pith_status pith_compare(const struct pith_model *a, const struct pith_model *b,
                               const struct pith_compare_opts *opts,
                               struct pith_comparison *comparison, struct pith_error *err)
@@ -565,6 +576,10 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
         st = pith_feeder_open(&p.feed_a, p.a->plan, opts->feed, true, err);
     if (!st)
         st = pith_feeder_open(&p.feed_b, p.b->plan, opts->feed, true, err);
+    if (!st && runs_own_sizes(&p, a, b, opts)) {
+        p.feed_a.engine = p.a;
+        p.feed_b.engine = p.b;
+    }
     if (!st)
         st = run_samples(&p, opts, &c.samples, err);
     if (!st)

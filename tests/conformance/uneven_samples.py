@@ -221,7 +221,10 @@ def stages():
             rows = np.load("y.npy")[:, 0]
             error = np.concatenate([(r[tuple(map(slice, w.shape[1:]))] - w[0]).ravel() for r, w in zip(rows, whole)])
             signal = np.concatenate([w.ravel() for w in whole])
-            check(10 * np.log10(np.square(signal).sum() / np.square(error).sum()) > 12, f"{net} {command}: outputs differ much")
+            snr = 10 * np.log10(np.square(signal).sum() / np.square(error).sum())
+            check(snr > 12, f"{net} {command}: outputs differ much")
+            got = json.loads(pith("compare", net + ".pith", "c.pith", "-d", net, "--json").split("\n")[0])
+            check(abs(got["snr_db"] - snr) < 0.01, f"{net} {command}: compare finds {got['snr_db']} dB, not {snr}")
         check("dB" in pith("sense", net + ".pith", "-d", net), f"{net}: sense")
     common = ("--hold", "0::5", "--batch", "8", "--epochs", "2", "-f", "-o")
     printed = pith("train", "halves_pooled.pith", "-d", "classes", *common, "c.pith")
