@@ -10,6 +10,7 @@
 #include "pith_runtime.h"
 #include "numeric/gram_tile.h"
 #include "numeric/row_panel_list.h"
+#include "panels_that_run.h"
 
 /* B^T B + I. */
 static void positive_definite(struct test_random *r, double *a, size_t n)
@@ -105,22 +106,6 @@ static void others_are_reported(void **state)
     assert_false(pith_cholesky(inf, 1));
 }
 
-enum { PANELS = 3 };
-
-/* One for each instruction set that this machine has; how many. */
-static size_t panels_that_run(const struct row_panel_kernels *of[PANELS])
-{
-    size_t n = 0;
-    of[n++] = &pith_row_panel_base;
-#if defined(__x86_64__)
-    if (pith_cpu_features() & PITH_CPU_AVX2)
-        of[n++] = &pith_row_panel_avx2;
-    if (pith_cpu_features() & PITH_CPU_AVX512)
-        of[n++] = &pith_row_panel_avx512;
-#endif
-    return n;
-}
-
 /* Of each instruction set that runs here. */
 static void panels_have_the_bits_of_rows(void **state)
 {
@@ -170,7 +155,8 @@ static void panels_add_rows_in_their_order(void **state)
         begun[i] = (double)test_gauss(&r);
     for (size_t v = 0; v < n_panels; v++) {
         memcpy(sum, begun, sizeof sum);
-        of[v]->add(u, STRIDE, ROWS, e, LONG, PATHS, sum);
+        of[v]->add(&(struct panel_sum){
+            .u = u, .e = e, .sum = sum, .stride = STRIDE, .rows = ROWS, .n = LONG, .k = PATHS});
         for (size_t at = 0; at < ROWS * PATHS; at++) {
             double one = begun[at];
             for (size_t i = 0; i < LONG; i++) {

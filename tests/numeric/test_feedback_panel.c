@@ -9,9 +9,10 @@
 #include "numeric/gram_tile.h"
 #include "numeric/row_panel_list.h"
 #include "feedback_problem.h"
+#include "panels_that_run.h"
 #include "pith_runtime.h"
 
-enum { BESIDE = PITH_ROW_PANEL, KINDS = 3 };
+enum { BESIDE = PITH_ROW_PANEL };
 
 struct beside {
     struct problem p; /* of which the factor is everybody's */
@@ -51,19 +52,6 @@ static struct error_feedback alone(struct beside *b, uint32_t row)
     one.kept = b->panel.kept ? b->kept[row] : NULL;
     one.n_paths = 1;
     return one;
-}
-
-static size_t kinds(const struct row_panel_kernels *of[KINDS])
-{
-    size_t n = 0;
-    of[n++] = &pith_row_panel_base;
-#if defined(__x86_64__)
-    if (pith_cpu_features() & PITH_CPU_AVX2)
-        of[n++] = &pith_row_panel_avx2;
-    if (pith_cpu_features() & PITH_CPU_AVX512)
-        of[n++] = &pith_row_panel_avx512;
-#endif
-    return n;
 }
 
 static double widest_of(const struct error_feedback *one)
@@ -115,8 +103,8 @@ static void rows_beside_each_other_are_those_alone(void **state)
 {
     (void)state;
     struct test_random r = test_seed(51);
-    const struct row_panel_kernels *of[KINDS];
-    const size_t n = kinds(of);
+    const struct row_panel_kernels *of[PANELS];
+    const size_t n = panels_that_run(of);
     for (uint32_t rows = 1; rows <= BESIDE; rows++)
         for (size_t kind = 0; kind < n; kind++)
             for (int variant = 0; variant < 4; variant++) {

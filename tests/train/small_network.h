@@ -20,27 +20,16 @@ static inline float noise(uint32_t *state)
     return (float)(*state >> 8) / (float)(1u << 23) - 1.0f;
 }
 
-/* The label of one of the samples is `wrong`, unless that is 0. */
-static inline struct pith_data *clouds(int64_t wrong)
+/* x: [n, INPUTS]; label: [n]. */
+static inline struct pith_data *labelled_points(uint32_t n, const float *x, const int64_t *label)
 {
-    static float x[SAMPLES * INPUTS];
-    static int64_t label[SAMPLES];
-    uint32_t state = 7;
     struct pith_buffer npy, labels;
     struct pith_data *data = NULL;
     struct pith_error err = {0};
     char path[] = "/tmp/pith-train-XXXXXX";
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        label[i] = i % CLASSES;
-        for (uint32_t k = 0; k < INPUTS; k++)
-            x[i * INPUTS + k] = noise(&state) + (k == i % CLASSES ? 2.0f : 0.0f);
-    }
-    if (wrong)
-        label[SAMPLES / 2] = wrong;
-    assert_int_equal(
-        pith_npy_write(PITH_F32, 2, (const uint32_t[]){SAMPLES, INPUTS}, x, &npy, &err), PITH_OK);
-    assert_int_equal(pith_npy_write(PITH_I64, 1, (const uint32_t[]){SAMPLES}, label, &labels, &err),
-                     PITH_OK);
+    const uint32_t dim[] = {n, INPUTS};
+    assert_int_equal(pith_npy_write(PITH_F32, 2, dim, x, &npy, &err), PITH_OK);
+    assert_int_equal(pith_npy_write(PITH_I64, 1, dim, label, &labels, &err), PITH_OK);
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -58,6 +47,22 @@ static inline struct pith_data *clouds(int64_t wrong)
     pith_buffer_free(&npy);
     pith_buffer_free(&labels);
     return data;
+}
+
+/* The label of one of the samples is `wrong`, unless that is 0. */
+static inline struct pith_data *clouds(int64_t wrong)
+{
+    static float x[SAMPLES * INPUTS];
+    static int64_t label[SAMPLES];
+    uint32_t state = 7;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        label[i] = i % CLASSES;
+        for (uint32_t k = 0; k < INPUTS; k++)
+            x[i * INPUTS + k] = noise(&state) + (k == i % CLASSES ? 2.0f : 0.0f);
+    }
+    if (wrong)
+        label[SAMPLES / 2] = wrong;
+    return labelled_points(SAMPLES, x, label);
 }
 
 /* fc1, batch normalisation if wanted, act, fc2. */

@@ -128,30 +128,7 @@ static struct pith_data *beyond_numbers(void)
 {
     const float x[INPUTS] = {3e38f, 3e38f, 3e38f, 3e38f, 3e38f, 3e38f};
     const int64_t label = 1;
-    char path[] = "/tmp/pith-train-XXXXXX";
-    struct pith_buffer npy, labels;
-    struct pith_data *data = NULL;
-    struct pith_error err = {0};
-    const uint32_t dim[] = {1, INPUTS};
-    assert_int_equal(pith_npy_write(PITH_F32, 2, dim, x, &npy, &err), PITH_OK);
-    assert_int_equal(pith_npy_write(PITH_I64, 1, dim, &label, &labels, &err), PITH_OK);
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    assert_int_equal(pith_file_write(path, labels.data, labels.bytes, &err), PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o,
-                               .path = "point.npy",
-                               .content = npy.data,
-                               .content_bytes = npy.bytes,
-                               .labels = path,
-                               .rank = 2,
-                               .dim = {1, INPUTS}};
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
-    unlink(path);
-    pith_buffer_free(&npy);
-    pith_buffer_free(&labels);
-    return data;
+    return labelled_points(1, x, &label);
 }
 
 static void test_stop_and_best(void **state)
