@@ -52,19 +52,20 @@ struct simple_grid pith_grid_of_range(const struct range *r, const struct grid_k
 static double rounding_integral(double t)
 {
     const double up = t + 0.5, cut = (double)(int32_t)up, n = cut > up ? cut - 1 : cut, r = t - n;
-    return n / 12 + r * r * r / 3;
+    return n * (1 / 12.0) + r * r * r * (1 / 3.0);
 }
 
 static double error_integral(double t, double low, double high)
 {
     double inside = t < low ? low : t > high ? high : t, beyond = t - inside;
-    return rounding_integral(inside) + beyond * beyond * beyond / 3;
+    return rounding_integral(inside) + beyond * beyond * beyond * (1 / 3.0);
 }
 
 double pith_grid_error(const struct distribution *d, const struct simple_grid *g, double most)
 {
     const struct pith_histogram *h = &d->s->histogram;
-    double scale = (double)g->scale, sum = 0;
+    const double scale = (double)g->scale, by = 1 / scale, square = scale * scale;
+    double sum = 0;
     double low = g->lowest - g->zero_point, high = g->highest - g->zero_point;
     double end = NAN, integral = 0; /* of the bin before: there the next one begins */
     for (uint32_t i = 0; i < h->n_bins; i++) {
@@ -72,8 +73,8 @@ double pith_grid_error(const struct distribution *d, const struct simple_grid *g
         if (h->count[i] == 0)
             continue;
         pith_bin_edges(d, i, &from, &to);
-        from /= scale;
-        to /= scale;
+        from *= by;
+        to *= by;
         const double before = from == end ? integral : error_integral(from, low, high);
         end = to;
         integral = error_integral(to, low, high);
@@ -83,8 +84,8 @@ double pith_grid_error(const struct distribution *d, const struct simple_grid *g
             e = (from - t) * (from - t);
         }
         sum += (double)h->count[i] * e;
-        if (sum * scale * scale > most)
+        if (sum * square > most)
             return HUGE_VAL;
     }
-    return sum * scale * scale;
+    return sum * square;
 }

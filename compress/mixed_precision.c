@@ -519,7 +519,6 @@ static enum pith_status try_reestimated(struct allocation *k, struct pith_stage_
     struct pith_model best = *k->m;
     struct pith_quantize_opts o = k->opts;
     o.reestimate = true;
-    keep_rounded(k, r);
     enum pith_status st = quantize(k, &o, UINT64_MAX);
     double db = pith_sqnr_db(&k->answers);
     if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
