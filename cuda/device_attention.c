@@ -3,8 +3,6 @@
 #include "device_product.h"
 #include "op_interface/op_attr.h"
 
-#define GRID_LIMIT 65535u
-
 /* Axis 1 and 2 may be exchanged: steps along batch, head and row. */
 static void set_steps(uint32_t step[3], const struct tview *t, bool rows_first)
 {

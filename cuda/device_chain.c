@@ -65,7 +65,7 @@ static bool link_of(const struct lowering *l, const struct action *a, struct cha
     *n = z->n;
     *link = (struct chain_link){z->a,      z->b,      z->y,  a_period, b_period, z->a_type,
                                 z->b_type, z->y_type, z->op, z->act,   z->act_a, z->act_b};
-    return z->type == ZIP_F32 && a_period && b_period;
+    return z->type == PITH_F32 && a_period && b_period;
 }
 
 /* Adds it, where all ranges allow that. What the step before has just written in f32 is not read.

@@ -8,7 +8,6 @@
 #include "pack_forms.h"
 #include "pack_relative.h"
 
-#define GRID_LIMIT 65535u  /* what CUDA takes along y */
 #define SHARED_MOST 49152u /* shared memory that a block of any device can have */
 #define SHORT_ROW 1024u    /* elements of x that are copied in no time */
 #define RESIDENT_WARPS 32u /* of a multiprocessor, where a thread has up to 64 registers */
@@ -116,14 +115,12 @@ static double codes_time(const struct lowering *l, const struct gemm_args *g,
                    1.1 + 0.125 * rows, passes);
 }
 
-static double tiles_time(const struct lowering *l, const struct gemm_args *g,
-                         const struct weight *w)
+/* Of the weight expanded, by the tiles of f32. */
+static double expanded_time(const struct lowering *l, const struct gemm_args *g,
+                            const struct weight *w)
 {
     (void)l;
-    struct codes_layout c;
-    if (!pith_device_codes_layout(w, &c))
-        return HUGE_VAL;
-    return time_of((double)c.bytes, (double)w->count, 1.5 * GEMM_TILE, 0, ceil(g->m / 64.0));
+    return time_of(4.0 * (double)w->count, (double)w->count, 1.5 * GEMM_TILE, 0, ceil(g->m / 64.0));
 }
 
 /* Blocks read all of a each. Rows of more than a few steps are shared by blocks, whose sums then
@@ -217,20 +214,6 @@ static bool launch_codes(struct lowering *l, const struct gemm_args *g, const st
     return true;
 }
 
-static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const struct weight *w,
-                         uint32_t first)
-{
-    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .terms_first = g->b_row != 1};
-    uint32_t grid[3];
-    bool fits = pith_device_tiles(g, grid);
-    if (!fits)
-        return false;
-    c.g.split = pith_device_gemm_shares(l, grid, g);
-    pith_device_grid(l, LAUNCH_gemm_codes, grid, &c, sizeof c);
-    pith_device_gemm_parts(l, &c.g);
-    return true;
-}
-
 static bool launch_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                        uint32_t first)
 {
@@ -244,52 +227,43 @@ static bool launch_mma(struct lowering *l, const struct gemm_args *g, const stru
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-enum { WAY_RELATIVE, WAY_CODES, WAY_TILES, WAY_MMA, N_WAYS };
+enum { WAY_RELATIVE, WAY_CODES, WAY_MMA, WAY_EXPANDED, N_WAYS };
 static const struct {
     double (*time)(const struct lowering *l, const struct gemm_args *g, const struct weight *w);
     bool (*launch)(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                    uint32_t first);
-    bool any_order; /* also of a weight [k, n], and of any a */
 } ways[N_WAYS] = {
-    [WAY_RELATIVE] = {relative_time, launch_relative, false},
-    [WAY_CODES] = {codes_time, launch_codes, false},
-    [WAY_TILES] = {tiles_time, launch_tiles, true},
-    [WAY_MMA] = {mma_time, launch_mma, false},
+    [WAY_RELATIVE] = {relative_time, launch_relative},
+    [WAY_CODES] = {codes_time, launch_codes},
+    [WAY_MMA] = {mma_time, launch_mma},
+    [WAY_EXPANDED] = {expanded_time, NULL},
 };
 
-/* All but the tiles read rows of a weight [n, k] and of a, whose elements lie side by side. Rows of
- * a are blocks along y. half: tensor cores may be used, and many rows are not worth sums in f32. */
-static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t way, bool half)
-{
-    if (way == WAY_MMA ? !half : half && g->m > FEW_ROWS)
-        return false;
-    bool rows = g->b_row == 1 && g->a_col == 1 && w->shape.dim[1] == g->k && g->m <= GRID_LIMIT;
-    return rows || ways[way].any_order;
-}
-
-/* Whether there are forms of it at all. */
+/* Whether there are forms of it at all: of a weight [n, k], as rows of it and of a, whose elements
+ * lie side by side, are read. Rows of a are blocks along y. */
 static bool has_forms(const struct gemm_args *g, const struct weight *w)
 {
     struct pack_shape s;
-    return w && g->batch_rank == 0 && w->shape.rank == 2 && pith_pack_shape(w, &s);
+    return w && g->batch_rank == 0 && w->shape.rank == 2 && g->b_row == 1 && g->a_col == 1 &&
+           w->shape.dim[1] == g->k && g->m <= GRID_LIMIT && pith_pack_shape(w, &s);
 }
 
-/* The quickest by the model; where one refuses - relative index a codebook with infinities, tiles a
- * size - the next. One that refuses is given HUGE_VAL, so the search ends after all have been
- * tried. */
+/* The quickest by the model; where relative index refuses, as it does a codebook with infinities,
+ * the next. false: the weight is to be expanded. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first, bool half)
 {
+    const bool few = !half || g->m <= FEW_ROWS; /* more are not worth sums in f32 */
     double time[N_WAYS];
     if (!has_forms(g, w))
         return false;
     for (uint32_t i = 0; i < N_WAYS; i++)
-        time[i] = is_open(g, w, i, half) ? ways[i].time(l, g, w) : HUGE_VAL;
+        time[i] = (i == WAY_MMA ? half : few) ? ways[i].time(l, g, w) : HUGE_VAL;
     for (;;) {
         uint32_t best = 0;
         for (uint32_t i = 1; i < N_WAYS; i++)
             best = time[i] < time[best] ? i : best;
-        if (time[best] == HUGE_VAL)
+        if (best == WAY_EXPANDED || time[best] == HUGE_VAL)
             return false;
         if (ways[best].launch(l, g, w, first))
             return true;

@@ -43,35 +43,11 @@ bool pith_device_unary(struct lowering *l, const struct step *s)
                       0.0f);
 }
 
-/* enum zip_type; false: there is none for the type. Types for which the kernel has arithmetic of
- * two elements; the others stay on the CPU. */
-static bool zip_type_of(enum pith_type type, uint32_t *zip)
+/* Types for which kernels have arithmetic; the others stay on the CPU. */
+static bool has_arithmetic(enum pith_type type)
 {
-    switch (type) {
-    case PITH_F32:
-        *zip = ZIP_F32;
-        return true;
-    case PITH_I8:
-        *zip = ZIP_I8;
-        return true;
-    case PITH_U8:
-        *zip = ZIP_U8;
-        return true;
-    case PITH_I16:
-        *zip = ZIP_I16;
-        return true;
-    case PITH_U16:
-        *zip = ZIP_U16;
-        return true;
-    case PITH_I32:
-        *zip = ZIP_I32;
-        return true;
-    case PITH_I64:
-        *zip = ZIP_I64;
-        return true;
-    default:
-        return false;
-    }
+    return type == PITH_F32 || type == PITH_I8 || type == PITH_U8 || type == PITH_I16 ||
+           type == PITH_U16 || type == PITH_I32 || type == PITH_I64;
 }
 
 /* Axes are merged by pith_broadcast_plan, so that most operands have one or two; an operand that is
@@ -85,6 +61,7 @@ static struct zip_args zip_of(struct lowering *l, const struct step *s, uint32_t
                          .y = pith_device_data(l, y),
                          .n = pith_device_count(y),
                          .op = op,
+                         .type = a->type,
                          .rank = bc.rank,
                          .a_type = pith_device_type(l, a),
                          .b_type = pith_device_type(l, b),
@@ -100,8 +77,7 @@ static struct zip_args zip_of(struct lowering *l, const struct step *s, uint32_t
 static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
 {
     struct zip_args z = zip_of(l, s, op);
-    if (s->args.in[0]->type != s->args.in[1]->type || z.n == 0 ||
-        !zip_type_of(s->args.in[0]->type, &z.type))
+    if (z.type != s->args.in[1]->type || z.n == 0 || !has_arithmetic(z.type))
         return false;
     pith_device_launch(l, LAUNCH_zip, z.n, &z, sizeof z);
     return true;
@@ -111,11 +87,10 @@ static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
  * bools. */
 bool pith_device_compare(struct lowering *l, const struct step *s)
 {
-    struct compare_args c = {.z = zip_of(l, s, (uint32_t)s->args.attr[ATTR_KIND]),
-                             .type = s->args.in[0]->type};
-    if (c.z.n == 0)
+    const struct zip_args z = zip_of(l, s, (uint32_t)s->args.attr[ATTR_KIND]);
+    if (z.n == 0)
         return false;
-    pith_device_launch(l, LAUNCH_compare, c.z.n, &c, sizeof c);
+    pith_device_launch(l, LAUNCH_compare, z.n, &z, sizeof z);
     return true;
 }
 
@@ -186,8 +161,7 @@ bool pith_device_where(struct lowering *l, const struct step *s)
 
 static bool is_castable(enum pith_type type)
 {
-    uint32_t zip;
-    return type == PITH_BOOL || zip_type_of(type, &zip);
+    return type == PITH_BOOL || has_arithmetic(type);
 }
 
 /* f16, bf16 and f64 are converted on the CPU. */

@@ -6,23 +6,10 @@
 
 enum { IN_ZERO_A = 2, IN_ZERO_B = 3, IN_BIAS = 4 };
 
-/* Inputs at the end may be absent by number, those before by NULL. */
-static const struct tview *input(const struct op_args *args, uint32_t i)
-{
-    return i < args->n_in ? args->in[i] : NULL;
-}
-
-static void *optional(struct lowering *l, const struct op_args *args, uint32_t i)
-{
-    const struct tview *t = input(args, i);
-    return t ? pith_device_data(l, t) : NULL;
-}
-
 /* From zero point to zero point: 0 where there is one for all. */
 static uint32_t zero_step(const struct op_args *args, uint32_t i)
 {
-    const struct tview *t = input(args, i);
-    return t && shape_elems(&t->shape) > 1;
+    return i < args->n_in && args->in[i] && shape_elems(&args->in[i]->shape) > 1;
 }
 
 static bool is_byte(const struct tview *t)
@@ -58,9 +45,9 @@ static struct residual_tail residual_of(struct lowering *l, const struct device_
 {
     const struct op_args *own = &j->own->args, *other = &j->other->args, *y = &j->quantize->args;
     struct residual_tail t = {.x = pith_device_data(l, other->in[0]),
-                              .zero = optional(l, other, 2),
-                              .own_zero = optional(l, own, 2),
-                              .y_zero = optional(l, y, 2),
+                              .zero = pith_device_optional(l, other, 2),
+                              .own_zero = pith_device_optional(l, own, 2),
+                              .y_zero = pith_device_optional(l, y, 2),
                               .scale = pith_device_data(l, other->in[1]),
                               .own_scale = pith_device_data(l, own->in[1]),
                               .y_scale = pith_device_data(l, y->in[1]),
@@ -121,8 +108,8 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     if (!takes_bytes(args) || args->n_in > IN_BIAS)
         return false;
     struct gemm_i8_args g = {.a = pith_device_data(l, args->in[0]),
-                             .zero_a = optional(l, args, IN_ZERO_A),
-                             .zero_b = optional(l, args, IN_ZERO_B),
+                             .zero_a = pith_device_optional(l, args, IN_ZERO_A),
+                             .zero_b = pith_device_optional(l, args, IN_ZERO_B),
                              .zero_a_step = zero_step(args, IN_ZERO_A),
                              .zero_b_step = zero_step(args, IN_ZERO_B),
                              .y = pith_device_data(l, args->out[0]),
@@ -134,21 +121,15 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
                           .n = b->rank > 1 ? b->dim[turned ? 0 : b->rank - 1] : 1};
     bool one_row_grid = g.zero_a_step == 0;
     pith_device_batches(&f, a, b, one_row_grid);
-    g.m = f.m;
-    g.n = f.n;
-    g.k = f.k;
-    g.a_row = f.k;
-    g.a_col = 1;
-    g.b_row = turned ? 1 : f.n;
-    g.b_col = turned ? f.k : 1;
-    g.batch_rank = f.batch_rank;
-    memcpy(g.batch_dim, f.batch_dim, sizeof g.batch_dim);
-    memcpy(g.a_batch, f.a_batch, sizeof g.a_batch);
-    memcpy(g.b_batch, f.b_batch, sizeof g.b_batch);
+    f.a_row = f.k;
+    f.a_col = 1;
+    f.b_row = turned ? 1 : f.n;
+    f.b_col = turned ? f.k : 1;
+    g.s = f;
     uint32_t grid[3];
     if (!pith_device_tiles(&f, grid))
         return false;
-    join(l, args, &g.q, g.n, 1);
+    join(l, args, &g.q, f.n, 1);
     if (!pith_device_gemm_packed(l, &g, args)) {
         g.b = weight_or_data(l, args);
         pith_device_grid(l, LAUNCH_gemm_i8, grid, &g, sizeof g);
@@ -166,33 +147,19 @@ bool pith_device_conv_integer(struct lowering *l, const struct step *s)
     if (!takes_bytes(args) || args->x_last || args->y_step || !pith_device_conv_shape(&f, args))
         return false;
     struct conv_i8_args c = {.x = pith_device_data(l, args->in[0]),
-                             .zero_x = optional(l, args, IN_ZERO_A),
-                             .zero_w = optional(l, args, IN_ZERO_B),
+                             .zero_x = pith_device_optional(l, args, IN_ZERO_A),
+                             .zero_w = pith_device_optional(l, args, IN_ZERO_B),
                              .zero_w_step = zero_step(args, IN_ZERO_B),
-                             .bias = optional(l, args, IN_BIAS),
+                             .bias = pith_device_optional(l, args, IN_BIAS),
                              .y = pith_device_data(l, args->out[0]),
-                             .n = pith_device_count(args->out[0]),
-                             .groups = f.groups,
-                             .channels = f.channels,
-                             .outputs = f.outputs,
-                             .h = f.h,
-                             .width = f.width,
-                             .oh = f.oh,
-                             .ow = f.ow,
-                             .kh = f.kh,
-                             .kw = f.kw,
-                             .stride_h = f.stride_h,
-                             .stride_w = f.stride_w,
-                             .dil_h = f.dil_h,
-                             .dil_w = f.dil_w,
-                             .pad_top = f.pad_top,
-                             .pad_left = f.pad_left,
+                             .s = f,
                              .x_signed = args->in[0]->type == PITH_I8,
                              .w_signed = args->in[1]->type == PITH_I8};
-    join(l, args, &c.q, c.groups * c.outputs, (uint32_t)(c.oh * c.ow));
+    c.s.n = pith_device_count(args->out[0]);
+    join(l, args, &c.q, f.groups * f.outputs, (uint32_t)(f.oh * f.ow));
     if (!pith_device_conv_packed(l, &c, args)) {
         c.w = weight_or_data(l, args);
-        pith_device_launch(l, LAUNCH_conv_direct_i8, c.n / 4 + 1, &c, sizeof c);
+        pith_device_launch(l, LAUNCH_conv_direct_i8, c.s.n / 4 + 1, &c, sizeof c);
     }
     end_join(l, &c.q);
     return true;
@@ -221,7 +188,7 @@ static bool launch_scale(struct lowering *l, const struct op_args *args, enum la
 {
     struct quantize_args q = {.x = pith_device_data(l, args->in[0]),
                               .scale = pith_device_data(l, args->in[1]),
-                              .zero = optional(l, args, 2),
+                              .zero = pith_device_optional(l, args, 2),
                               .y = pith_device_data(l, args->out[0]),
                               .n = pith_device_count(args->out[0]),
                               .type = type,

@@ -34,40 +34,12 @@ static struct packed_i8 packed(struct lowering *l, const struct op_args *args, b
 }
 
 /* Whether pixels of x are pixels of y, and four of a plane a word. */
-static bool is_flat(const struct conv_i8_args *c)
+static bool is_flat(const struct conv_i8_args *i)
 {
+    const struct conv_args *c = &i->s;
     return c->kh == 1 && c->kw == 1 && c->stride_h == 1 && c->stride_w == 1 && c->h == c->oh &&
            c->width == c->ow && c->pad_top == 0 && c->pad_left == 0 && c->h * c->width % 4 == 0 &&
-           (uintptr_t)c->x % 4 == 0;
-}
-
-/* In how many parts the slices of a row are cut. A slice is some 0.6 us of a block, one behind the
- * other, and most of a large GPU idle where there are few tiles; the launch that adds the parts up
- * again takes some 2 us. So it has to save several slices. */
-#define MULTIPROCESSORS 132u
-#define FEW_SLICES 8u
-#define LEAST_SLICES 3u
-static uint32_t splits_of(const uint32_t grid[3], uint32_t slices)
-{
-    const uint64_t tiles = (uint64_t)grid[0] * grid[1] * grid[2];
-    const uint32_t most = slices / LEAST_SLICES;
-    if (slices < FEW_SLICES || 2 * tiles > MULTIPROCESSORS)
-        return 1;
-    const uint32_t fill = MULTIPROCESSORS / (uint32_t)tiles;
-    return fill < most ? fill : most;
-}
-
-/* The last split has the rest; with an even share of slices, rounded up, there may be fewer. */
-static void split(struct lowering *l, struct conv_packed_i8_args *p, uint32_t grid[3])
-{
-    const uint32_t slices = p->w.row / I8_SLICE;
-    const uint32_t wanted = p->w.sums_values ? 1 : splits_of(grid, slices);
-    const uint32_t each = (slices + wanted - 1) / wanted;
-    p->terms = each * I8_SLICE;
-    p->splits = (slices + each - 1) / each;
-    grid[2] *= p->splits;
-    if (p->splits > 1)
-        p->partial = pith_device_work(l, 0, (uint64_t)p->splits * p->c.n * sizeof(int32_t));
+           (uintptr_t)i->x % 4 == 0;
 }
 
 /* Pixels of all images lie one behind the other along x. */
@@ -75,21 +47,20 @@ bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
                              const struct op_args *args)
 {
     const uint32_t images = args->in[0]->shape.dim[0];
-    const struct conv_args shape = {
-        .groups = c->groups, .outputs = c->outputs, .oh = c->oh, .ow = c->ow};
     struct integer_layout h;
     uint32_t grid[3];
     if (!args->weight || !pith_device_integer_layout(args->weight, false, &h) ||
-        h.channels != c->channels || !pith_device_conv_tiles(&shape, 1, grid))
+        h.channels != c->s.channels || !pith_device_conv_tiles(&c->s, 1, grid))
         return false;
-    grid[0] = ((uint32_t)(c->oh * c->ow) * images + GEMM_TILE - 1) / GEMM_TILE;
+    grid[0] = ((uint32_t)(c->s.oh * c->s.ow) * images + GEMM_TILE - 1) / GEMM_TILE;
     struct conv_packed_i8_args p = {
         .c = *c, .w = packed(l, args, false, &h), .channel_step = h.channel_step, .images = images};
-    split(l, &p, grid);
+    if (!p.w.sums_values)
+        p.c.s.split = pith_device_shares(l, grid, h.row, I8_SLICE, c->s.n);
     pith_device_grid(l, is_flat(c) ? LAUNCH_conv_flat_i8 : LAUNCH_conv_packed_i8, grid, &p,
                      sizeof p);
-    if (p.splits > 1)
-        pith_device_launch(l, LAUNCH_conv_splits_i8, c->n, &p, sizeof p);
+    if (p.c.s.split.parts > 1)
+        pith_device_launch(l, LAUNCH_conv_splits_i8, c->s.n, &p, sizeof p);
     return true;
 }
 
@@ -98,17 +69,17 @@ bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
 {
     const bool turned = args->attr[ATTR_MATMUL_TRANS_B] == 0;
     struct integer_layout h;
-    if (!args->weight || g->batch_rank != 0 || args->weight->shape.rank != 2 ||
-        !pith_device_integer_layout(args->weight, turned, &h) || h.rows != g->n ||
-        h.channels != g->k)
+    if (!args->weight || g->s.batch_rank != 0 || args->weight->shape.rank != 2 ||
+        !pith_device_integer_layout(args->weight, turned, &h) || h.rows != g->s.n ||
+        h.channels != g->s.k)
         return false;
-    const uint32_t grid[3] = {(g->n + GEMM_TILE - 1) / GEMM_TILE,
-                              (g->m + GEMM_TILE - 1) / GEMM_TILE, 1};
+    const uint32_t grid[3] = {(g->s.n + GEMM_TILE - 1) / GEMM_TILE,
+                              (g->s.m + GEMM_TILE - 1) / GEMM_TILE, 1};
     struct gemm_packed_i8_args p = {.g = *g,
                                     .w = packed(l, args, turned, &h),
-                                    .whole = g->a_row % 16 == 0 && (uintptr_t)g->a % 16 == 0};
-    const uint32_t warps[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
-    if (g->m <= FEW_ROWS)
+                                    .whole = g->s.a_row % 16 == 0 && (uintptr_t)g->a % 16 == 0};
+    const uint32_t warps[3] = {(g->s.n + GEMV_ROWS - 1) / GEMV_ROWS, g->s.m, 1};
+    if (g->s.m <= FEW_ROWS)
         pith_device_grid(l, LAUNCH_gemv_packed_i8, warps, &p, sizeof p);
     else
         pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);

@@ -153,6 +153,11 @@ void *pith_device_data(struct lowering *l, const struct tview *t)
     return pointer(constant_at(l, &c));
 }
 
+void *pith_device_optional(struct lowering *l, const struct op_args *args, uint32_t i)
+{
+    return i < args->n_in && args->in[i] ? pith_device_data(l, args->in[i]) : NULL;
+}
+
 void *pith_device_rounded(struct lowering *l, const struct tview *t, uint32_t type)
 {
     struct constant c = {.key = t->data,

@@ -146,6 +146,9 @@ typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
 /* The same with all floats of the step of one type, which are converted before and behind it. */
 bool pith_device_in(struct lowering *l, const struct step *s, lower_fn *lower, uint32_t type);
+/* device_reduce.c: each plane, or other row of `elems` neighbours, to one element. */
+bool pith_device_reduce_planes(struct lowering *l, const struct step *s, uint32_t elems,
+                               uint32_t kind);
 /* Whether kernels of the step take floats of f32 alone. */
 bool pith_device_needs_f32(const struct step *s);
 /* device_join.c: the steps behind step i. */
@@ -183,6 +186,8 @@ uint32_t pith_device_processors(const struct lowering *l);
 uint32_t pith_device_threads(const struct lowering *l);
 /* Where the elements of t lie on the device. */
 void *pith_device_data(struct lowering *l, const struct tview *t);
+/* Of input i, which may be absent: by number at the end, by NULL before that. Then NULL. */
+void *pith_device_optional(struct lowering *l, const struct op_args *args, uint32_t i);
 /* Of a value in the arena: where its floats lie there, whatever kernels read. */
 void *pith_device_in_arena(const struct lowering *l, const struct tview *t);
 /* From now on the step has t so; NULL: it has t as the plan does. */

@@ -9,7 +9,6 @@
 #define FEW_OUTPUTS 16u
 
 /* What CUDA takes along y and z; along x it is 2^31 - 1. */
-#define GRID_LIMIT 65535u
 
 /* Offsets within a matrix, and in all of y, are bounded as counts of elements are (launch.h). */
 bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
@@ -255,7 +254,7 @@ bool pith_device_matmul(struct lowering *l, const struct step *s)
     return launch_product(l, &g, s, pith_device_matmul);
 }
 
-static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end)
+int32_t pith_device_spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end)
 {
     return from_end < n ? attr_item(attr, slot, n - 1 - from_end, 1) : 1;
 }
@@ -277,10 +276,10 @@ bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args)
     c->width = (int32_t)x->dim[x->rank - 1];
     c->ow = (int32_t)y->dim[x->rank - 1];
     c->kw = (int32_t)w->dim[x->rank - 1];
-    c->stride_h = spatial(args->attr, ATTR_CONV_STRIDES, n, 1);
-    c->stride_w = spatial(args->attr, ATTR_CONV_STRIDES, n, 0);
-    c->dil_h = spatial(args->attr, ATTR_CONV_DILATIONS, n, 1);
-    c->dil_w = spatial(args->attr, ATTR_CONV_DILATIONS, n, 0);
+    c->stride_h = pith_device_spatial(args->attr, ATTR_CONV_STRIDES, n, 1);
+    c->stride_w = pith_device_spatial(args->attr, ATTR_CONV_STRIDES, n, 0);
+    c->dil_h = pith_device_spatial(args->attr, ATTR_CONV_DILATIONS, n, 1);
+    c->dil_w = pith_device_spatial(args->attr, ATTR_CONV_DILATIONS, n, 0);
     c->pad_top = n == 2 ? attr_item(args->attr, ATTR_CONV_PADS, 0, 0) : 0;
     c->pad_left = attr_item(args->attr, ATTR_CONV_PADS, n - 1, 0);
     return n <= 2;

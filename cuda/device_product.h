@@ -5,6 +5,8 @@
 
 #include "device_lower.h"
 
+#define GRID_LIMIT 65535u /* what CUDA takes along y and z */
+
 #define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 
 /* Launches the product by the kernel that suits its shape. m, n, k, steps and pointers of g are
@@ -30,6 +32,8 @@ void pith_device_conv_parts(struct lowering *l, const struct conv_args *c);
  * matrix. */
 void pith_device_batches(struct gemm_args *g, const struct shape *a, const struct shape *b,
                          bool joins);
+/* Entry of spatial axis i of n, i from the end: 0 the last; absent axes are 1. */
+int32_t pith_device_spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end);
 /* Geometry of a convolution over one or two axes, everything else 0; false: over more. */
 bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args);
 /* Grid of tiles for it; false: it is better done output by output. grid[3]: blocks along pixels,

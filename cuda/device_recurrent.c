@@ -10,18 +10,6 @@ enum { OUT_Y, OUT_H, OUT_C };
 /* Each step is two launches or more, and all are held in memory as actions. */
 #define MANY_STEPS 4096u
 
-/* Inputs at the end may be absent by number, those before by NULL. */
-static const struct tview *input(const struct op_args *args, uint32_t i)
-{
-    return i < args->n_in ? args->in[i] : NULL;
-}
-
-static void *optional(struct lowering *l, const struct op_args *args, uint32_t i)
-{
-    const struct tview *t = input(args, i);
-    return t ? pith_device_data(l, t) : NULL;
-}
-
 /* false: an activation that has no kernel. An operator without activations has ONNX's: sigmoid for
  * the gates and tanh for the rest, or tanh alone in an RNN. */
 static bool set_activations(struct cell_args *c, const int32_t *attr)
@@ -68,7 +56,7 @@ static void launch_product(struct lowering *l, const struct cell_args *c,
                            const struct op_args *args, const float *from, float *to, uint32_t first,
                            uint32_t rows)
 {
-    const float *bias = optional(l, args, IN_BIAS);
+    const float *bias = pith_device_optional(l, args, IN_BIAS);
     struct gemm_args g = {.a = from,
                           .c = bias ? bias + first : NULL,
                           .y = to,
@@ -154,12 +142,12 @@ bool pith_device_recurrent(struct lowering *l, const struct step *s)
     c.gates = x->dim[2] / c.width;
     c.clips = c.clip < f32_from_bits(0x7f800000u);
     c.x = pith_device_data(l, args->in[IN_X]);
-    c.length = optional(l, args, IN_LENGTHS);
-    c.peephole = optional(l, args, IN_PEEPHOLES);
+    c.length = pith_device_optional(l, args, IN_LENGTHS);
+    c.peephole = pith_device_optional(l, args, IN_PEEPHOLES);
     c.y = pith_device_data(l, args->out[OUT_Y]);
     set_memory(l, &c);
-    set_state(l, c.h, optional(l, args, IN_H0), c.n);
-    set_state(l, c.c, optional(l, args, IN_C0), c.n);
+    set_state(l, c.h, pith_device_optional(l, args, IN_H0), c.n);
+    set_state(l, c.c, pith_device_optional(l, args, IN_C0), c.n);
     if (c.length)
         pith_device_fill(l, c.y, 0, (uint64_t)c.steps * c.n * sizeof *c.y);
     for (c.step = 0; c.step < c.steps; c.step++)

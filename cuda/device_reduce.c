@@ -114,36 +114,50 @@ bool pith_device_reduce(struct lowering *l, const struct step *s)
 }
 
 /* All spatial axes of a plane are one row, as planes are dense. */
-bool pith_device_global_pool(struct lowering *l, const struct step *s)
+bool pith_device_reduce_planes(struct lowering *l, const struct step *s, uint32_t elems,
+                               uint32_t kind)
 {
-    const struct shape *x = &s->args.in[0]->shape;
-    bool is_max = s->args.info->op == PITH_OP_GLOBAL_MAX_POOL;
-    size_t elems = shape_product(x, 2, x->rank);
     struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
                             .x_type = pith_device_type(l, s->args.in[0]),
                             .y_type = pith_device_type(l, s->args.out[0]),
                             .y = pith_device_data(l, s->args.out[0]),
-                            .kind = is_max ? REDUCE_DEVICE_FLAT_MAX : REDUCE_DEVICE_FLAT_MEAN,
+                            .kind = kind,
                             .outputs = pith_device_count(s->args.out[0]),
                             .inner = 1,
+                            .row = elems,
                             .divisor = (float)elems};
     if (pith_device_count(s->args.in[0]) == 0)
         return false;
-    a.row = (uint32_t)elems;
     a.kept = (struct launch_walk){.rank = 1, .count = a.outputs};
     a.kept.dim[0] = a.outputs;
-    a.kept.step[0] = a.row;
+    a.kept.step[0] = elems;
     a.reduced.count = 1;
-    if (is_max)
+    if (kind == REDUCE_DEVICE_FLAT_MAX)
         pith_device_launch(l, LAUNCH_reduce_columns, a.outputs, &a, sizeof a);
     else
         launch_teams(l, LAUNCH_reduce_rows, a.outputs, &a, sizeof a);
     return true;
 }
 
-static void *optional(struct lowering *l, const struct op_args *args, uint32_t i)
+bool pith_device_global_pool(struct lowering *l, const struct step *s)
 {
-    return i < args->n_in && args->in[i] ? pith_device_as(l, args->in[i], VALUE_F32) : NULL;
+    const struct shape *x = &s->args.in[0]->shape;
+    return pith_device_reduce_planes(l, s, (uint32_t)shape_product(x, 2, x->rank),
+                                     s->args.info->op == PITH_OP_GLOBAL_MAX_POOL
+                                         ? REDUCE_DEVICE_FLAT_MAX
+                                         : REDUCE_DEVICE_FLAT_MEAN);
+}
+
+/* What is the same of both; a bias may be absent. */
+static struct norm_args norm_of(struct lowering *l, const struct op_args *args)
+{
+    const bool biased = args->n_in > 2 && args->in[2];
+    return (struct norm_args){.x = pith_device_data(l, args->in[0]),
+                              .x_type = pith_device_type(l, args->in[0]),
+                              .y_type = pith_device_type(l, args->out[0]),
+                              .scale = pith_device_as(l, args->in[1], VALUE_F32),
+                              .bias = biased ? pith_device_as(l, args->in[2], VALUE_F32) : NULL,
+                              .y = pith_device_data(l, args->out[0])};
 }
 
 /* All axes from `axis` on are one row, with a scale and a bias for each of its elements. */
@@ -151,17 +165,10 @@ bool pith_device_layer_norm(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
     uint32_t axis = (uint32_t)s->args.attr[ATTR_LAYER_NORM_AXIS];
-    struct norm_args a = {.x = pith_device_data(l, s->args.in[0]),
-                          .x_type = pith_device_type(l, s->args.in[0]),
-                          .y_type = pith_device_type(l, s->args.out[0]),
-                          .scale = pith_device_as(l, s->args.in[1], VALUE_F32),
-                          .bias = optional(l, &s->args, 2),
-                          .y = pith_device_data(l, s->args.out[0]),
-                          .run = 1,
-                          .groups = 1,
-                          .is_layer = 1,
-                          .about_zero = s->args.attr[ATTR_LAYER_NORM_ABOUT_ZERO] != 0,
-                          .epsilon = attr_f32(s->args.attr, ATTR_LAYER_NORM_EPSILON)};
+    struct norm_args a = norm_of(l, &s->args);
+    a.run = a.groups = a.is_layer = 1;
+    a.about_zero = s->args.attr[ATTR_LAYER_NORM_ABOUT_ZERO] != 0;
+    a.epsilon = attr_f32(s->args.attr, ATTR_LAYER_NORM_EPSILON);
     if (pith_device_count(s->args.in[0]) == 0)
         return false;
     a.rows = (uint32_t)shape_product(x, 0, axis);
@@ -176,14 +183,9 @@ bool pith_device_group_norm(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
     uint32_t groups = (uint32_t)s->args.attr[ATTR_GROUP_NORM_GROUPS];
-    struct norm_args a = {.x = pith_device_data(l, s->args.in[0]),
-                          .x_type = pith_device_type(l, s->args.in[0]),
-                          .y_type = pith_device_type(l, s->args.out[0]),
-                          .scale = pith_device_as(l, s->args.in[1], VALUE_F32),
-                          .bias = pith_device_as(l, s->args.in[2], VALUE_F32),
-                          .y = pith_device_data(l, s->args.out[0]),
-                          .groups = groups ? groups : x->dim[1],
-                          .epsilon = attr_f32(s->args.attr, ATTR_GROUP_NORM_EPSILON)};
+    struct norm_args a = norm_of(l, &s->args);
+    a.groups = groups ? groups : x->dim[1];
+    a.epsilon = attr_f32(s->args.attr, ATTR_GROUP_NORM_EPSILON);
     if (pith_device_count(s->args.in[0]) == 0)
         return false;
     a.rows = x->dim[0] * a.groups;

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* device_window.c - pools over one or two spatial axes. */
-#include "device_lower.h"
+#include "device_product.h"
 #include "op_interface/op_attr.h"
 
 #define SPAN 160 /* windows that op_pool.c reduces column by column; wider ones row by row */
-
-/* Entry of spatial axis i of n, i from the end: 0 the last; absent axes are 1. */
-static int32_t item(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end, int32_t def)
-{
-    return from_end < n ? attr_item(attr, slot, n - 1 - from_end, def) : def;
-}
 
 /* Attributes list the axes from the first on, begins of pads before their ends. One spatial axis is
  * a row of a picture of height 1. */
 static void set_geometry(struct pool_args *a, const int32_t *attr, uint32_t n)
 {
-    a->kh = item(attr, ATTR_POOL_KERNEL, n, 1, 1);
-    a->kw = item(attr, ATTR_POOL_KERNEL, n, 0, 1);
-    a->stride_h = item(attr, ATTR_POOL_STRIDES, n, 1, 1);
-    a->stride_w = item(attr, ATTR_POOL_STRIDES, n, 0, 1);
-    a->dil_h = item(attr, ATTR_POOL_DILATIONS, n, 1, 1);
-    a->dil_w = item(attr, ATTR_POOL_DILATIONS, n, 0, 1);
+    a->kh = pith_device_spatial(attr, ATTR_POOL_KERNEL, n, 1);
+    a->kw = pith_device_spatial(attr, ATTR_POOL_KERNEL, n, 0);
+    a->stride_h = pith_device_spatial(attr, ATTR_POOL_STRIDES, n, 1);
+    a->stride_w = pith_device_spatial(attr, ATTR_POOL_STRIDES, n, 0);
+    a->dil_h = pith_device_spatial(attr, ATTR_POOL_DILATIONS, n, 1);
+    a->dil_w = pith_device_spatial(attr, ATTR_POOL_DILATIONS, n, 0);
     if (n == 2) {
         a->pad_top = attr_item(attr, ATTR_POOL_PADS, 0, 0);
         a->pad_bottom = attr_item(attr, ATTR_POOL_PADS, 2, 0);
@@ -35,24 +29,6 @@ static bool is_plane_mean(const struct pool_args *a)
 {
     return a->is_mean && a->kh == a->h && a->kw == a->w && a->dil_h == 1 && a->dil_w == 1 &&
            a->pad_top == 0 && a->pad_bottom == 0 && a->pad_left == 0 && a->pad_right == 0;
-}
-
-static void launch_plane_mean(struct lowering *l, const struct pool_args *p)
-{
-    struct reduce_args a = {.x = p->x,
-                            .y = p->y,
-                            .x_type = p->x_type,
-                            .y_type = p->y_type,
-                            .kind = REDUCE_DEVICE_FLAT_MEAN,
-                            .outputs = p->n,
-                            .inner = 1,
-                            .row = (uint32_t)(p->h * p->w)};
-    a.divisor = (float)a.row;
-    a.kept = (struct launch_walk){.rank = 1, .count = p->n};
-    a.kept.dim[0] = p->n;
-    a.kept.step[0] = a.row;
-    a.reduced.count = 1;
-    pith_device_launch(l, LAUNCH_reduce_rows, p->n * LAUNCH_TEAM, &a, sizeof a);
 }
 
 /* Several outputs a thread, where every multiprocessor has more than its threads of them. */
@@ -93,7 +69,7 @@ bool pith_device_pool(struct lowering *l, const struct step *s)
     set_geometry(&a, s->args.attr, n);
     a.rows_first = (int64_t)(a.kw - 1) * a.dil_w + 1 > SPAN;
     if (is_plane_mean(&a))
-        launch_plane_mean(l, &a);
+        pith_device_reduce_planes(l, s, (uint32_t)(a.h * a.w), REDUCE_DEVICE_FLAT_MEAN);
     else if (is_small(&a))
         launch_small(l, &a);
     else

@@ -1,116 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* codes.cu - products with a weight that has a code for each element (pack_codes.c). Few rows of a: a
- * warp has eight rows of the weight, whose bytes are looked up in a table in shared memory. Many:
- * the tiles of product.cu, which look each code up as they load it.
- */
-#include "device_map.cuh"
-
-/* Row r of the weight begins at word `at`; `book` is the number of its codebook. */
-struct code_row {
-    uint32_t at, book;
-};
-
-/* Words from row 0 of the weight to `row`. */
-DEVICE uint32_t code_row_at(const struct codes *w, uint32_t row)
-{
-    return row / CODES_ROWS * w->steps * CODES_STEP_WORDS + CODES_ROW_WORD(row);
-}
-
-/* Most weights have one codebook, for which nothing is divided. */
-DEVICE struct code_row code_row_of(const struct codes *w, uint32_t row)
-{
-    row += w->first;
-    struct code_row r = {code_row_at(w, row), row < w->book_rows ? 0u : row / w->book_rows};
-    return r;
-}
-
-/* Every row has the code of a column in the same word of its own, and from the same bit on. */
-struct code_place {
-    uint32_t word, bit;
-};
-
-DEVICE struct code_place code_place_of(const struct codes *w, uint32_t column)
-{
-    const uint32_t step = CODES_COLUMNS(w->bits);
-    struct code_place p = {column / step * CODES_STEP_WORDS + CODES_COLUMN_WORD(column),
-                           CODES_COLUMN_CODE(column % step) * w->bits};
-    return p;
-}
-
-/* The weight and its codebook are read from global memory. */
-DEVICE float code_value(const struct codes *w, struct code_row row, struct code_place p)
-{
-    const uint32_t code = w->word[row.at + p.word] >> p.bit & ((1u << w->bits) - 1u);
-    return w->book[((size_t)row.book << w->bits) + code];
-}
-
-/* A thread loads every 16th row of each slice, which are the same rows in all of them: what is
- * divided to find them is divided once. Bit i of `there` says that there is an of[i]. */
-struct code_rows {
-    struct code_row of[EACH];
-    uint32_t there;
-};
-
-/* The tile has rows from row0 on, of `rows`. */
-DEVICE struct code_rows code_rows_of(const struct codes *w, uint32_t row0, uint32_t rows)
-{
-    struct code_rows r = {{{0, 0}}, 0};
-    UNROLLED
-    for (uint32_t i = 0; i < EACH; i++) {
-        const uint32_t row = row0 + THREAD / SLICE + SLICE * i;
-        r.of[i] = code_row_of(w, row);
-        r.there |= (uint32_t)(row < rows) << i;
-    }
-    return r;
-}
-
-/* This is load_slice for a weight whose columns are the terms. */
-DEVICE void load_codes(float slice[SLICE][TILE + 1], const struct codes *w,
-                       const struct code_rows *rows, uint32_t k0, uint32_t ks)
-{
-    const uint32_t k = THREAD % SLICE, there = k0 + k < ks ? rows->there : 0u;
-    const struct code_place p = code_place_of(w, k0 + k);
-    UNROLLED
-    for (uint32_t i = 0; i < EACH; i++)
-        slice[k][THREAD / SLICE + SLICE * i] =
-            there >> i & 1u ? code_value(w, rows->of[i], p) : 0.0f;
-}
-
-/* This is load_slice for a weight whose rows are the terms: a thread loads one column of it. */
-DEVICE void load_terms(float slice[SLICE][TILE + 1], const struct codes *w, uint32_t column0,
-                       uint32_t columns, uint32_t k0, uint32_t ks)
-{
-    const uint32_t column = column0 + THREAD % TILE;
-    const struct code_place p = code_place_of(w, column);
-    UNROLLED
-    for (uint32_t k = THREAD / TILE; k < SLICE; k += LAUNCH_THREADS / TILE)
-        slice[k][THREAD % TILE] = column < columns && k0 + k < ks
-                                      ? code_value(w, code_row_of(w, k0 + k), p)
-                                      : 0.0f;
-}
-
-KERNEL(gemm_codes, gemm_codes_args)
-{
-    SHARED struct tile t;
-    const struct gemm_args *g = &arg->g;
-    const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
-    const struct terms k = block_terms(&g->split, g->k);
-    const struct code_rows rows = code_rows_of(&arg->w, column0, g->n);
-    float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
-        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, k.end, g->a_col);
-        if (arg->terms_first)
-            load_terms(t.b, &arg->w, column0, g->n, k0, k.end);
-        else
-            load_codes(t.b, &arg->w, &rows, k0, k.end);
-        barrier();
-        add_slice(&t, sum);
-        barrier();
-    }
-    put_tile(g, 0, row0, column0, sum, false);
-}
-
-/* ---- few rows of a ---------------------------------------------------------------------------
+/* codes.cu - products of few rows with a weight that has a code for each element (pack_codes.c).
  *
  * The table has a row of 256 bytes for each byte of codes: its values, once for each lane or, where
  * shared memory serves so many at once, for 16 or 8 of them, in the first 128 bytes. So lanes read in
@@ -120,6 +9,7 @@ KERNEL(gemm_codes, gemm_codes_args)
  * A lane has 32 bits of each of eight rows at once, and x of their columns, which is loaded once for
  * all of them. Warps of a team take the steps of the same rows in turn. A sum is a lane's terms in
  * order, then its lanes' sums as a tree, then the parts' in order. */
+#include "device_map.cuh"
 
 #define TABLE_ROW 64u   /* floats from a byte of codes to the next */
 #define TABLE_VALUES 32u
@@ -130,10 +20,6 @@ struct ALIGNED(16) code_words {
 
 struct ALIGNED(8) code_pair {
     float of[2];
-};
-
-struct ALIGNED(16) code_quad {
-    float of[4];
 };
 
 /* Of 8 rows for a lane. */
@@ -165,13 +51,13 @@ DEVICE uint32_t code_address(uint32_t word, uint32_t i, uint32_t copy)
 }
 
 /* The values of byte i of a word. bits is a constant where functions are called with it. */
-DEVICE struct code_quad byte_values(const float *table, uint32_t word, uint32_t i, uint32_t bits)
+DEVICE struct floats byte_values(const float *table, uint32_t word, uint32_t i, uint32_t bits)
 {
     const uint32_t copy = THREAD * (32u / bits) % (4u * TABLE_VALUES);
     const char *at = (const char *)table + code_address(word, i, copy);
-    struct code_quad v = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    struct floats v = {{0.0f, 0.0f, 0.0f, 0.0f}};
     if (bits == 2u) {
-        v = *(const struct code_quad *)(const void *)at;
+        v = *(const struct floats *)(const void *)at;
     } else if (bits == 4u) {
         const struct code_pair pair = *(const struct code_pair *)(const void *)at;
         v.of[0] = pair.of[0];
@@ -183,9 +69,9 @@ DEVICE struct code_quad byte_values(const float *table, uint32_t word, uint32_t 
 }
 
 /* The same without a table. */
-DEVICE struct code_quad byte_numbers(const float *book, uint32_t word, uint32_t i, uint32_t bits)
+DEVICE struct floats byte_numbers(const float *book, uint32_t word, uint32_t i, uint32_t bits)
 {
-    struct code_quad v = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    struct floats v = {{0.0f, 0.0f, 0.0f, 0.0f}};
     for (uint32_t k = 0; k < 8u / bits; k++)
         v.of[k] = book[word >> (8u * i + bits * k) & ((1u << bits) - 1u)];
     return v;
@@ -231,7 +117,7 @@ DEVICE void add_code_slice(struct code_sums *sum, const struct code_task *t,
     for (uint32_t i = 0; i < 4u * CODES_ROWS / per; i++) {
         const uint32_t row = i % CODES_ROWS, byte = i / CODES_ROWS;
         const uint32_t word = l->half[row / 4u].of[row % 4u], at = s * bits / 2u + byte;
-        const struct code_quad v = near ? byte_values(t->table, word, at, bits)
+        const struct floats v = near ? byte_values(t->table, word, at, bits)
                                         : byte_numbers(t->table + t->book[row], word, at, bits);
         UNROLLED
         for (uint32_t k = 0; k < per; k++)

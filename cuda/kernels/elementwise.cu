@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* elementwise.cu - functions of one element (device_map.cuh), and of two that broadcast. */
 #include "device_map.cuh"
+#include "kernels/ref/integer_range.h"
 
 KERNEL(map_f32, map_args)
 {
@@ -78,12 +79,12 @@ DEVICE void zip_element(const struct zip_args *arg, uint32_t i)
     uint32_t at_a, at_b;
     zip_offsets(arg, i, &at_a, &at_b);
     switch (arg->type) {
-        ZIP_INTEGERS(ZIP_I8, int8_t)
-        ZIP_INTEGERS(ZIP_U8, uint8_t)
-        ZIP_INTEGERS(ZIP_I16, int16_t)
-        ZIP_INTEGERS(ZIP_U16, uint16_t)
-        ZIP_INTEGERS(ZIP_I32, int32_t)
-        ZIP_INTEGERS(ZIP_I64, int64_t)
+        ZIP_INTEGERS(PITH_I8, int8_t)
+        ZIP_INTEGERS(PITH_U8, uint8_t)
+        ZIP_INTEGERS(PITH_I16, int16_t)
+        ZIP_INTEGERS(PITH_U16, uint16_t)
+        ZIP_INTEGERS(PITH_I32, int32_t)
+        ZIP_INTEGERS(PITH_I64, int64_t)
     default: {
         float y = zipped_f32(arg->op, value_at(arg->a, at_a, arg->a_type),
                              value_at(arg->b, at_b, arg->b_type));

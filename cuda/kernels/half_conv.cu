@@ -228,8 +228,8 @@ DEVICE void put_conv_half(const struct conv_mma_args *arg, uint32_t bands, uint3
  */
 
 /* bands and halves: constants where this is called. */
-DEVICE void conv_tile(struct half_tile tile[2], uint32_t bands, bool halves,
-                      const struct conv_mma_args *arg)
+DEVICE void conv_tile(struct half_tile tile[2], uint32_t bands, const struct conv_mma_args *arg,
+                      bool halves)
 {
     const struct conv_args *c = &arg->c;
     const uint32_t group = block_item(&c->split);
@@ -254,17 +254,11 @@ DEVICE void conv_tile(struct half_tile tile[2], uint32_t bands, bool halves,
 KERNEL(conv_mma, conv_mma_args)
 {
     SHARED struct half_tile tile[2];
-    if (arg->c.x_type == VALUE_F32)
-        conv_tile(tile, 1, false, arg);
-    else
-        conv_tile(tile, 1, true, arg);
+    BY_VALUES(conv_tile, arg->c.x_type, tile, 1, arg)
 }
 
 KERNEL_OF(conv_mma_many, conv_mma_args, MMA_MANY_THREADS, MMA_MANY_BLOCKS)
 {
     SHARED struct half_tile tile[2];
-    if (arg->c.x_type == VALUE_F32)
-        conv_tile(tile, BANDS_MOST, false, arg);
-    else
-        conv_tile(tile, BANDS_MOST, true, arg);
+    BY_VALUES(conv_tile, arg->c.x_type, tile, BANDS_MOST, arg)
 }

@@ -57,8 +57,8 @@ DEVICE void load_gemm(struct half_loaded *to, uint32_t bands, const struct gemm_
 }
 
 /* bands and halves: constants where this is called. */
-DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, bool halves,
-                      const struct gemm_mma_args *arg)
+DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, const struct gemm_mma_args *arg,
+                      bool halves)
 {
     const bool along = arg->g.a_col == 1u;
     struct half_loaded next;
@@ -81,17 +81,11 @@ DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, bool halves,
 KERNEL(gemm_mma, gemm_mma_args)
 {
     SHARED struct half_tile tile[2];
-    if (arg->g.a_type == VALUE_F32)
-        gemm_tile(tile, 1, false, arg);
-    else
-        gemm_tile(tile, 1, true, arg);
+    BY_VALUES(gemm_tile, arg->g.a_type, tile, 1, arg)
 }
 
 KERNEL_OF(gemm_mma_many, gemm_mma_args, MMA_MANY_THREADS, MMA_MANY_BLOCKS)
 {
     SHARED struct half_tile tile[2];
-    if (arg->g.a_type == VALUE_F32)
-        gemm_tile(tile, BANDS_MOST, false, arg);
-    else
-        gemm_tile(tile, BANDS_MOST, true, arg);
+    BY_VALUES(gemm_tile, arg->g.a_type, tile, BANDS_MOST, arg)
 }

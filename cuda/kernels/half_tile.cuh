@@ -20,6 +20,12 @@
 #define PART_WORDS 4u /* 8 terms of a row */
 #define PART_TERMS (2u * PART_WORDS)
 #define BANDS_MOST 2u
+/* What is compiled for values of f32, and for those of 16 bits. */
+#define BY_VALUES(call, type, ...)                                                                 \
+    if ((type) == VALUE_F32)                                                                       \
+        call(__VA_ARGS__, false);                                                                  \
+    else                                                                                           \
+        call(__VA_ARGS__, true);
 #define LOADS(bands) (2u * (bands)) /* that a thread loads of either side of a slice */
 #define ROW_WORDS (SLICE_TERMS / 2u)
 #define ROW_PARTS (ROW_WORDS / PART_WORDS)

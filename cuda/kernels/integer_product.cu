@@ -24,7 +24,7 @@ DEVICE void load_side(struct side_i8 *s, const void *x, uint32_t is_signed, uint
 DEVICE struct value_line row_line(const struct gemm_i8_args *g, uint32_t row, int32_t sum)
 {
     struct value_line v = {0, sum};
-    if (row < g->m)
+    if (row < g->s.m)
         v.zero = signed_zero(g->zero_a, row * g->zero_a_step, g->a_signed);
     return v;
 }
@@ -32,10 +32,10 @@ DEVICE struct value_line row_line(const struct gemm_i8_args *g, uint32_t row, in
 DEVICE struct weight_line column_line(const struct gemm_i8_args *g, uint32_t column, int32_t sum)
 {
     struct weight_line w = {0, 0, 0, 0.0f};
-    if (column >= g->n)
+    if (column >= g->s.n)
         return w;
     w.zero = signed_zero(g->zero_b, column * g->zero_b_step, g->b_signed);
-    w.fixed = without_zero(sum, g->k, w.zero);
+    w.fixed = without_zero(sum, g->s.k, w.zero);
     w.factor = factor_of(&g->q, column);
     return w;
 }
@@ -45,13 +45,13 @@ DEVICE struct tile_place gemm_place(const struct gemm_i8_args *g, uint32_t batch
     struct tile_place p;
     const uint32_t row0 = BLOCK_Y * TILE, column = BLOCK_X * TILE + own_quad();
     for (uint32_t j = 0; j < 4u; j++)
-        p.at[j] = (batch * g->m + row0) * g->n + column + j;
+        p.at[j] = (batch * g->s.m + row0) * g->s.n + column + j;
     p.y = g->y;
-    p.there = column < g->n ? g->n - column : 0u;
-    p.rows = g->m - row0;
-    p.row_step = g->n;
+    p.there = column < g->s.n ? g->s.n - column : 0u;
+    p.rows = g->s.m - row0;
+    p.row_step = g->s.n;
     p.rows_are_weights = p.raw = false;
-    p.whole = g->n % 4u == 0u && (uintptr_t)g->q.y % 4u == 0u;
+    p.whole = g->s.n % 4u == 0u && (uintptr_t)g->q.y % 4u == 0u;
     return p;
 }
 
@@ -60,20 +60,15 @@ KERNEL(gemm_i8, gemm_i8_args)
     SHARED struct tile_i8 s;
     int32_t sum[EACH][EACH] = {{0}}, line_a = 0, line_b = 0;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
-    uint32_t at_a = 0, at_b = 0, item = BLOCK_Z;
-    for (uint32_t i = arg->batch_rank; i-- > 0;) {
-        uint32_t at = item % arg->batch_dim[i];
-        item /= arg->batch_dim[i];
-        at_a += at * arg->a_batch[i];
-        at_b += at * arg->b_batch[i];
-    }
+    uint32_t at_a, at_b;
+    batch_offsets(&arg->s, BLOCK_Z, &at_a, &at_b);
     const struct shared_tail tail = tail_of(&arg->q);
     struct slice_i8 *t = &s.of.slice[0];
-    for (uint32_t k0 = 0; k0 < arg->k; k0 += I8_SLICE) {
-        load_side(&t->a, (const uint8_t *)arg->a + at_a, arg->a_signed, row0, arg->m, arg->a_row,
-                  k0, arg->k, arg->a_col);
-        load_side(&t->b, (const uint8_t *)arg->b + at_b, arg->b_signed, column0, arg->n, arg->b_col,
-                  k0, arg->k, arg->b_row);
+    for (uint32_t k0 = 0; k0 < arg->s.k; k0 += I8_SLICE) {
+        load_side(&t->a, (const uint8_t *)arg->a + at_a, arg->a_signed, row0, arg->s.m, arg->s.a_row,
+                  k0, arg->s.k, arg->s.a_col);
+        load_side(&t->b, (const uint8_t *)arg->b + at_b, arg->b_signed, column0, arg->s.n, arg->s.b_col,
+                  k0, arg->s.k, arg->s.b_row);
         barrier();
         add_words(t, sum);
         line_a = add_line(&t->a, line_a);
@@ -97,9 +92,9 @@ DEVICE struct part_i8 row_part_i8(const struct gemm_packed_i8_args *arg, uint32_
     const struct gemm_i8_args *g = &arg->g;
     const uint32_t flip = flip_of(g->a_signed);
     struct part_i8 p = {{0}};
-    if (row >= g->m || k >= g->k)
+    if (row >= g->s.m || k >= g->s.k)
         return p;
-    const uint8_t *at = (const uint8_t *)g->a + (size_t)row * g->a_row + k;
+    const uint8_t *at = (const uint8_t *)g->a + (size_t)row * g->s.a_row + k;
     if (arg->whole) {
         p = *(const struct part_i8 *)(const void *)at;
         for (uint32_t i = 0; i < I8_PART / 4u; i++)
@@ -108,7 +103,7 @@ DEVICE struct part_i8 row_part_i8(const struct gemm_packed_i8_args *arg, uint32_
     }
     UNROLLED
     for (uint32_t i = 0; i < I8_PART; i++)
-        if (k + i < g->k)
+        if (k + i < g->s.k)
             p.word[i / 4u] |= (at[i] ^ flip) << 8u * (i % 4u);
     return p;
 }
@@ -120,12 +115,12 @@ KERNEL(gemm_packed_i8, gemm_packed_i8_args)
     const uint32_t own = THREAD / I8_PARTS, part = THREAD % I8_PARTS, k = I8_PART * part;
     int32_t sum[EACH][EACH] = {{0}}, line = 0;
     struct part_i8 a = row_part_i8(arg, row0 + own, k);
-    struct part_i8 b = weight_part_i8(&arg->w, column0 + own, arg->g.n, k);
+    struct part_i8 b = weight_part_i8(&arg->w, column0 + own, arg->g.s.n, k);
     const struct shared_tail tail = tail_of(&arg->g.q);
     if (THREAD < TILE)
         s.weight[THREAD] =
             column_line(&arg->g, column0 + THREAD,
-                        column0 + THREAD < arg->g.n ? arg->w.sum[column0 + THREAD] : 0);
+                        column0 + THREAD < arg->g.s.n ? arg->w.sum[column0 + THREAD] : 0);
     for (uint32_t k0 = 0; k0 < arg->w.row; k0 += I8_SLICE) {
         struct slice_i8 *t = &s.of.slice[k0 / I8_SLICE % 2u];
         const uint32_t next = k0 + I8_SLICE;
@@ -134,7 +129,7 @@ KERNEL(gemm_packed_i8, gemm_packed_i8_args)
         barrier();
         if (next < arg->w.row) {
             a = row_part_i8(arg, row0 + own, next + k);
-            b = weight_part_i8(&arg->w, column0 + own, arg->g.n, next + k);
+            b = weight_part_i8(&arg->w, column0 + own, arg->g.s.n, next + k);
         }
         add_words(t, sum);
         if (arg->w.sums_values)
@@ -152,11 +147,11 @@ KERNEL(gemv_packed_i8, gemm_packed_i8_args)
     const struct gemm_i8_args *g = &arg->g;
     const uint32_t column = BLOCK_X * GEMV_ROWS + THREAD / 32u, row = BLOCK_Y, lane = THREAD % 32u;
     int32_t sum = 0, line = 0;
-    if (column >= g->n)
+    if (column >= g->s.n)
         return;
     for (uint32_t k = I8_PART * lane; k < arg->w.row; k += 32u * I8_PART) {
         const struct part_i8 a = row_part_i8(arg, row, k);
-        const struct part_i8 b = weight_part_i8(&arg->w, column, g->n, k);
+        const struct part_i8 b = weight_part_i8(&arg->w, column, g->s.n, k);
         for (uint32_t i = 0; i < I8_PART / 4u; i++) {
             sum = dot_i8((int32_t)a.word[i], (int32_t)b.word[i], sum);
             line = dot_i8((int32_t)a.word[i], ONES, line);
@@ -171,5 +166,5 @@ KERNEL(gemv_packed_i8, gemm_packed_i8_args)
     const struct weight_line w = column_line(g, column, arg->w.sum[column]);
     const struct value_line v = row_line(g, row, line);
     const struct shared_tail tail = tail_of(&g->q);
-    put_sum(g->y, &g->q, &tail, w.factor, row * g->n + column, corrected(sum, &w, &v));
+    put_sum(g->y, &g->q, &tail, w.factor, row * g->s.n + column, corrected(sum, &w, &v));
 }

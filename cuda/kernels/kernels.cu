@@ -7,12 +7,12 @@ namespace alone /* program.cu has them in another way */
 {
 #endif
 #include "elementwise.cu"
+#include "product.cu"
 #include "integer.cu"
 #include "integer_product.cu"
 #include "integer_conv.cu"
 #include "move.cu"
 #include "logic.cu"
-#include "product.cu"
 #include "direct.cu"
 #include "recurrent.cu"
 #include "reduce.cu"

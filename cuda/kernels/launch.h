@@ -46,7 +46,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(gemv_half, gemm_half_args)
 #define DEVICE_KERNELS(KERNEL)                                                                     \
     PROGRAM_KERNELS(KERNEL)                                                                        \
-    KERNEL(compare, compare_args)                                                                  \
+    KERNEL(compare, zip_args)                                                                      \
     KERNEL(where, where_args)                                                                      \
     KERNEL(cast, cast_args)                                                                        \
     KERNEL(arg_extreme, arg_args)                                                                  \
@@ -67,7 +67,6 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(gemv_codes_far, gemm_codes_args)                                                        \
     KERNEL(codes_mma_few, gemm_codes_args)                                                         \
     KERNEL(codes_mma, gemm_codes_args)                                                             \
-    KERNEL(gemm_codes, gemm_codes_args)                                                            \
     KERNEL(gemm_mma, gemm_mma_args)                                                                \
     KERNEL(conv_mma, conv_mma_args)                                                                \
     KERNEL(gemm_mma_many, gemm_mma_args)                                                           \
@@ -85,7 +84,8 @@ struct map_args {
     float a, b;
 };
 
-/* y = f(a, b), broadcast: y is dense, a and b have a step for each of its axes. */
+/* y = f(a, b), broadcast: y is dense, a and b have a step for each of its axes. type: enum
+ * pith_type, of all three. */
 enum zip_op {
     ZIP_ADD,
     ZIP_SUB,
@@ -98,13 +98,12 @@ enum zip_op {
     ZIP_MOD,
     ZIP_MOD_FLOOR
 };
-enum zip_type { ZIP_F32, ZIP_I8, ZIP_U8, ZIP_I16, ZIP_U16, ZIP_I32, ZIP_I64 };
 struct zip_args {
     const void *a, *b;
     void *y;
     uint32_t n, op, type, rank;
     uint32_t dim[LAUNCH_MAX_AXES], a_step[LAUNCH_MAX_AXES], b_step[LAUNCH_MAX_AXES];
-    uint32_t a_type, b_type, y_type; /* of ZIP_F32, and all that follows */
+    uint32_t a_type, b_type, y_type; /* of PITH_F32, and all that follows */
     uint32_t act;                    /* enum act_kind, with its parameters */
     float act_a, act_b;
 };
@@ -125,8 +124,7 @@ struct chain_args {
     struct chain_link link[CHAIN_MOST];
 };
 
-/* y = a compared with b, bytes 0 and 1: z without a type of its own and without activation; z.op:
- * enum compared, type: enum pith_type, of a and b. */
+/* compare: y = a compared with b, bytes 0 and 1, without activation; op: */
 enum compared {
     COMPARED_EQUAL,
     COMPARED_NOT_EQUAL,
@@ -137,10 +135,6 @@ enum compared {
     COMPARED_AND, /* from here on of bools */
     COMPARED_OR,
     COMPARED_XOR
-};
-struct compare_args {
-    struct zip_args z;
-    uint32_t type;
 };
 
 /* y = condition ? a : b, elements of `bytes`; steps of condition, a and b for each axis of y. */
@@ -290,7 +284,7 @@ struct gemm_args {
     float act_a, act_b;
     uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
     uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
-    struct sum_split split;                 /* of gemm_f32, gemm_codes, gemm_mma */
+    struct sum_split split;                 /* of gemm_f32, gemm_mma */
     uint32_t a_type, y_type, residual_type; /* 0 but where a kernel's name has half or mma */
 };
 #define GEMM_TILE 64u
@@ -361,11 +355,8 @@ struct requantize_tail {
 struct gemm_i8_args {
     const void *a, *b, *zero_a, *zero_b;
     int32_t *y;
-    uint32_t m, n, k;
-    uint32_t a_row, a_col, b_row, b_col;
+    struct gemm_args s; /* sizes, steps and batches alone */
     uint32_t a_signed, b_signed, zero_a_step, zero_b_step;
-    uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
-    uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
     struct requantize_tail q;
 };
 
@@ -374,8 +365,7 @@ struct conv_i8_args {
     const void *x, *w, *zero_x, *zero_w;
     const int32_t *bias;
     int32_t *y;
-    uint32_t n, groups, channels, outputs;
-    int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
+    struct conv_args s; /* sizes and split alone; sums of parts are int32_t */
     uint32_t x_signed, w_signed, zero_w_step;
     struct requantize_tail q;
 };
@@ -398,15 +388,13 @@ struct gemm_packed_i8_args {
     uint32_t whole;
 };
 
-/* Taps have channel_step terms each. Grid (images * pixels / 64, outputs / 64, groups * splits): a
- * block has `terms` of each row, a multiple of I8_SLICE. With splits the sums of each go to partial
- * [splits, n], and conv_splits_i8 makes y of them; sums of values are not taken then.
+/* Taps have channel_step terms each. Grid (images * pixels / 64, outputs / 64, groups * parts): the
+ * sums of parts become y by conv_splits_i8; sums of values are not taken then.
  * conv_flat_i8: of one tap, that goes from pixel to pixel; planes are multiples of four bytes. */
 struct conv_packed_i8_args {
     struct conv_i8_args c;
     struct packed_i8 w;
-    uint32_t channel_step, images, terms, splits;
-    int32_t *partial;
+    uint32_t channel_step, images;
 };
 
 /* Types of integers: enum pith_type. Element i of row r = i / inner has scale r % dim, or with
@@ -480,10 +468,10 @@ struct codes {
     uint32_t bits, steps, book_rows, first;
 };
 
-/* As gemm_f32. b is the weight transposed, or, where terms_first, as it is. gemv_codes: grid
- * (blocks, m) with a contiguous, the weight transposed and one codebook; gemv_codes_far has
- * several, gemv_codes_many CODES_MANY rows of a at once: grid (blocks, m / CODES_MANY). A block has
- * `teams` teams of 2^log2_parts warps, which share the columns of a group of rows. */
+/* As gemm_f32 with few rows of a, contiguous, and the weight transposed. gemv_codes: grid (blocks,
+ * m), one codebook; gemv_codes_far has several, gemv_codes_many CODES_MANY rows of a at once: grid
+ * (blocks, m / CODES_MANY). A block has `teams` teams of 2^log2_parts warps, which share the
+ * columns of a group of rows. */
 #define CODES_MANY 4u
 #define CODES_WARPS 16u /* of a block, at most */
 #define CODES_WARPS_MANY 12u
@@ -498,7 +486,7 @@ struct codes {
 struct gemm_codes_args {
     struct gemm_args g;
     struct codes w;
-    uint32_t terms_first, teams, log2_parts;
+    uint32_t teams, log2_parts;
 };
 
 /* As gemv_f32 with a contiguous and a weight of f16 or bf16, g.b_col its step from row to row.

@@ -10,21 +10,24 @@ DEVICE int64_t whole_at(uint32_t type, const void *p, uint32_t i)
     return type == PITH_BOOL ? ((const uint8_t *)p)[i] != 0 : integer_of(type, p, i);
 }
 
+#define ORDERS                                                                                     \
+    case COMPARED_EQUAL:                                                                           \
+        return a == b;                                                                             \
+    case COMPARED_LESS:                                                                            \
+        return a < b;                                                                              \
+    case COMPARED_LESS_EQUAL:                                                                      \
+        return a <= b;                                                                             \
+    case COMPARED_GREATER:                                                                         \
+        return a > b;                                                                              \
+    case COMPARED_GREATER_EQUAL:                                                                   \
+        return a >= b;
+
 DEVICE bool compared_f32(uint32_t kind, float a, float b)
 {
     switch (kind) {
-    case COMPARED_EQUAL:
-        return a == b;
-    case COMPARED_NOT_EQUAL:
-        return a != b;
-    case COMPARED_LESS:
-        return a < b;
-    case COMPARED_LESS_EQUAL:
-        return a <= b;
-    case COMPARED_GREATER:
-        return a > b;
+        ORDERS
     default:
-        return a >= b;
+        return a != b;
     }
 }
 
@@ -32,38 +35,27 @@ DEVICE bool compared_f32(uint32_t kind, float a, float b)
 DEVICE bool compared_i64(uint32_t kind, int64_t a, int64_t b)
 {
     switch (kind) {
-    case COMPARED_EQUAL:
-        return a == b;
-    case COMPARED_NOT_EQUAL:
-    case COMPARED_XOR:
-        return a != b;
-    case COMPARED_LESS:
-        return a < b;
-    case COMPARED_LESS_EQUAL:
-        return a <= b;
-    case COMPARED_GREATER:
-        return a > b;
-    case COMPARED_GREATER_EQUAL:
-        return a >= b;
+        ORDERS
     case COMPARED_AND:
         return (a & b) != 0;
-    default: /* COMPARED_OR */
+    case COMPARED_OR:
         return (a | b) != 0;
+    default: /* NOT_EQUAL, XOR */
+        return a != b;
     }
 }
 
-KERNEL(compare, compare_args)
+KERNEL(compare, zip_args)
 {
-    FOR_EACH(i, arg->z.n)
+    FOR_EACH(i, arg->n)
     {
-        uint32_t at_a, at_b;
-        zip_offsets(&arg->z, i, &at_a, &at_b);
-        ((uint8_t *)arg->z.y)[i] =
-            arg->type == PITH_F32
-                ? compared_f32(arg->z.op, ((const float *)arg->z.a)[at_a],
-                               ((const float *)arg->z.b)[at_b])
-                : compared_i64(arg->z.op, whole_at(arg->type, arg->z.a, at_a),
-                               whole_at(arg->type, arg->z.b, at_b));
+        uint32_t a, b;
+        zip_offsets(arg, i, &a, &b);
+        ((uint8_t *)arg->y)[i] = arg->type == PITH_F32
+                                     ? compared_f32(arg->op, ((const float *)arg->a)[a],
+                                                    ((const float *)arg->b)[b])
+                                     : compared_i64(arg->op, whole_at(arg->type, arg->a, a),
+                                                    whole_at(arg->type, arg->b, b));
     }
 }
 
@@ -124,39 +116,29 @@ KERNEL(cast, cast_args)
 /* Of a later element: whether it takes the place of the best so far. */
 #define FOUND(v, best) ((arg->is_min ? (v) < (best) : (v) > (best)) || (arg->last && (v) == (best)))
 
-DEVICE int64_t place_f32(const struct arg_args *arg, uint32_t at)
-{
-    const float *x = (const float *)arg->x + at;
-    float best = *x;
-    int64_t place = 0;
-    for (uint32_t i = 1; i < arg->count; i++) {
-        const float v = x[(size_t)i * arg->inner];
-        if (FOUND(v, best)) {
-            best = v;
-            place = i;
-        }
+#define PLACE_OF(type, value)                                                                      \
+    type best = value(0u);                                                                         \
+    for (uint32_t k = 1; k < arg->count; k++) {                                                    \
+        const type v = value(k);                                                                   \
+        place = FOUND(v, best) ? k : place;                                                        \
+        best = FOUND(v, best) ? v : best;                                                          \
     }
-    return place;
-}
 
-DEVICE int64_t place_i64(const struct arg_args *arg, uint32_t at)
-{
-    int64_t best = integer_of(arg->type, arg->x, at), place = 0;
-    for (uint32_t i = 1; i < arg->count; i++) {
-        const int64_t v = integer_of(arg->type, arg->x, at + i * arg->inner);
-        if (FOUND(v, best)) {
-            best = v;
-            place = i;
-        }
-    }
-    return place;
-}
+#define ELEMENT(k) (at + (k) * arg->inner)
+#define FLOAT(k) (((const float *)arg->x)[ELEMENT(k)])
+#define INTEGER(k) integer_of(arg->type, arg->x, ELEMENT(k))
 
 KERNEL(arg_extreme, arg_args)
 {
     FOR_EACH(i, arg->n)
     {
         const uint32_t at = i / arg->inner * arg->count * arg->inner + i % arg->inner;
-        arg->y[i] = arg->type == PITH_F32 ? place_f32(arg, at) : place_i64(arg, at);
+        uint32_t place = 0;
+        if (arg->type == PITH_F32) {
+            PLACE_OF(float, FLOAT)
+        } else {
+            PLACE_OF(int64_t, INTEGER)
+        }
+        arg->y[i] = place;
     }
 }

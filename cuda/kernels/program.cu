@@ -23,10 +23,10 @@ static __shared__ struct {
 #define BLOCK_Z block_place.z
 #define BLOCKS_X block_place.blocks_x
 #include "elementwise.cu"
+#include "product.cu"
 #include "integer.cu"
 #include "integer_product.cu"
 #include "move.cu"
-#include "product.cu"
 #include "direct.cu"
 #include "recurrent.cu"
 #include "reduce.cu"

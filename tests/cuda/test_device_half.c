@@ -267,9 +267,7 @@ static void test_mma_products(void **state)
         struct guarded added = give_tail(&t, &residual, &seed, i);
         const bool codes = k.w.grid == GRID_CODEBOOK, along = !of[c].turned && !of[c].a_turned;
         check_within(&t, &k,
-                     codes && of[c].kernel == LAUNCH_gemv_half     ? LAUNCH_gemm_codes
-                     : codes && along && of[c].m <= CODES_MMA_ROWS ? LAUNCH_codes_mma
-                                                                   : of[c].kernel,
+                     codes && along && of[c].m <= CODES_MMA_ROWS ? LAUNCH_codes_mma : of[c].kernel,
                      bound);
         guard_free(&added);
     }

@@ -231,7 +231,8 @@ static uint8_t *draw_launch(struct lowering *l, uint8_t *memory, uint32_t n, uin
                                .y_type = type_at(memory, y),
                                .n = n,
                                .kind = kinds[below(4)]};
-    struct zip_args z = {.a = x,
+    struct zip_args z = {.type = PITH_F32,
+                         .a = x,
                          .b = b,
                          .y = y,
                          .n = n,

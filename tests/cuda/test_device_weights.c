@@ -118,11 +118,11 @@ static void test_forms(void **state)
         /* many rows of x */
         {37, 700, 0.09, 16, 1, 10, LAUNCH_gemv_codes_many},
         {37, 300, 0.05, 200, 1, 17, LAUNCH_gemv_codes_many},
-        {12, 300, 0.02, 16, 3, 33, LAUNCH_gemm_codes},
-        {17, 300, 0.1, 256, 1, 64, LAUNCH_spmv_relative},
-        {37, 300, 0.99, 256, 1, 70, LAUNCH_spmv_relative}, /* one centroid too many for codes */
-        {70, 100, 0.5, 16, 2, 64, LAUNCH_gemm_codes},
-        {70, 37, 0, 256, 70, 65, LAUNCH_gemm_codes},
+        {12, 300, 0.02, 16, 3, 33, LAUNCH_gemm_f32},
+        {17, 300, 0.1, 256, 1, 64, LAUNCH_gemm_f32},
+        {37, 300, 0.99, 256, 1, 70, LAUNCH_gemm_f32},
+        {70, 100, 0.5, 16, 2, 64, LAUNCH_gemm_f32},
+        {70, 37, 0, 256, 70, 65, LAUNCH_gemm_f32},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
@@ -141,7 +141,7 @@ static void test_patterns(void **state)
         uint32_t pattern = round % N_PATTERNS;
         struct weight_want want = {
             .rows = 37, .cols = cols[round / N_PATTERNS], .pattern = pattern, .density = 0.09};
-        bool full = pattern == PATTERN_FULL, dense = full || pattern == PATTERN_RANDOM;
+        bool full = pattern == PATTERN_FULL;
         want.n_groups = 1;
         want.scale = 1.0f;
         want.n_centroids = 16;
@@ -149,7 +149,8 @@ static void test_patterns(void **state)
                       full && want.cols > 1000 ? LAUNCH_gemv_codes : LAUNCH_spmv_relative);
         want.n_groups = 37;
         check_product(&want, 1, full ? LAUNCH_gemv_codes_far : LAUNCH_spmv_relative_far);
-        check_product(&want, 20, dense ? LAUNCH_gemm_codes : LAUNCH_spmv_relative_far);
+        const bool many = full || (pattern == PATTERN_RANDOM && want.cols < 1000);
+        check_product(&want, 20, many ? LAUNCH_gemm_f32 : LAUNCH_spmv_relative_far);
     }
 }
 
@@ -175,9 +176,7 @@ static void check_from_7th(const struct product_case *c)
     l.work = (uintptr_t)work.data;
     l.n_actions = l.n_args = 0;
     assert_true(pith_device_compressed(&l, &g, &k.w, 7, false));
-    uint32_t last = l.n_actions - 1;
-    last -= l.action[last].kernel == LAUNCH_gemm_parts;
-    assert_int_equal(l.action[last].kernel, c->kernel);
+    assert_int_equal(l.action[l.n_actions - 1].kernel, c->kernel);
     run_actions(&l, 77);
     for (uint32_t i = 0; i < c->m * g.n; i++) {
         uint32_t from = i / g.n * c->rows + i % g.n + 7;
@@ -235,8 +234,6 @@ static void test_later_rows(void **state)
         {36, 1701, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {60, 700, 0, 4, 1, 6, LAUNCH_gemv_codes_many},
         {36, 700, 0.09, 16, 6, 10, LAUNCH_spmv_relative_far},
-        {72, 100, 0, 16, 6, 64, LAUNCH_gemm_codes},
-        {72, 333, 0, 200, 2, 33, LAUNCH_gemm_codes}, /* its sums are shared */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         check_from_7th(&of[i]);
@@ -270,17 +267,14 @@ static void test_conv(void **state)
     }
 }
 
-/* The cases have codes of each width, one codebook and several, and weights of either order. */
+/* The weight is expanded: codes of each width, one codebook and several, and either order. */
 static void test_shared_products(void **state)
 {
     (void)state;
     static const struct product_case of[] = {
-        {70, 333, 0, 16, 2, 20, LAUNCH_gemm_codes},
-        {65, 162, 0.5, 200, 13, 130, LAUNCH_gemm_codes},
-        {33, 1030, 0, 32, 33, 33, LAUNCH_gemm_codes},
-        {300, 9, 0, 200, 1, 65, LAUNCH_gemm_codes},
-        {1030, 33, 0.7, 15, 2, 9, LAUNCH_gemm_codes},
-        {333, 70, 0, 31, 333, 20, LAUNCH_gemm_codes},
+        {70, 333, 0, 16, 2, 20, LAUNCH_gemm_f32},   {65, 162, 0.5, 200, 13, 130, LAUNCH_gemm_f32},
+        {33, 1030, 0, 32, 33, 33, LAUNCH_gemm_f32}, {300, 9, 0, 200, 1, 65, LAUNCH_gemm_f32},
+        {1030, 33, 0.7, 15, 2, 9, LAUNCH_gemm_f32}, {333, 70, 0, 31, 333, 20, LAUNCH_gemm_f32},
     };
     for (uint32_t i = 0; i < sizeof of / sizeof *of; i++) {
         const bool terms_first = of[i].rows > of[i].cols;
@@ -324,8 +318,8 @@ static void test_shared_conv(void **state)
 static void test_terms_first(void **state)
 {
     (void)state;
-    static const struct product_case of[] = {{70, 90, 0.3, 16, 1, 5, LAUNCH_gemm_codes},
-                                             {33, 67, 0, 200, 33, 70, LAUNCH_gemm_codes},
+    static const struct product_case of[] = {{70, 90, 0.3, 16, 1, 5, LAUNCH_gemm_f32},
+                                             {33, 67, 0, 200, 33, 70, LAUNCH_gemm_f32},
                                              {33, 67, 0.5, 256, 1, 9, LAUNCH_gemm_f32}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
@@ -344,9 +338,9 @@ static void test_terms_first(void **state)
 static void test_recurrent(void **state)
 {
     (void)state;
-    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_gemm_codes},
-                                             {60, 20, 0.1, 16, 3, 20, LAUNCH_gemm_codes},
-                                             {60, 20, 0, 16, 3, 70, LAUNCH_gemm_codes},
+    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_gemv_f32},
+                                             {60, 20, 0.1, 16, 3, 20, LAUNCH_gemm_f32},
+                                             {60, 20, 0, 16, 3, 70, LAUNCH_gemm_f32},
                                              {240, 80, 0, 16, 240, 1, LAUNCH_gemv_codes_far}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
