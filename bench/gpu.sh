@@ -7,7 +7,8 @@
 #     bench/gpu.sh report OUT       here: docs/results/gpu.md, of a device that is one
 #
 # PITH, DATA, PYTHON as in bench/run.sh; NETWORKS (all), GPU (.gpu) and MOST_KIB (61440) choose what is packed, where,
-# and how much at most. A run takes 600 s at most: each part has its share, and reports what it left out.
+# and how much at most. A run takes 600 s at most: each part has its share, and reports what it left out. With
+# SECONDS_PEERS=1200 torch may compile networks, too.
 here=$(cd "$(dirname "$0")" && pwd)
 most_kib=${MOST_KIB:-61440} # 60 MiB
 cases="ops weights half attention huffman integers rows"
@@ -135,7 +136,7 @@ run() {
       part layers 220 "$here/bench_gpu" layers "${each:-0.4}" 180
       part networks 110 "$here/bench_gpu" run "${each:-4}" 90 "$here"/nets/*.pith
       part batch 60 "$here/bench_gpu" batch "${each:-1}" $(batched)
-      part torch 60 python3 "$here/gpu_peers.py" "${each:-2}"
+      part torch "${SECONDS_PEERS:-60}" python3 "$here/gpu_peers.py" "${each:-2}"
       sanitize
     } >"$out/gpu.jsonl"
     rc=0

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""SqueezeNet 1.1 and MobileNet-v2 in torch, f16, channels last, replayed as a CUDA graph: the peer of
-bench_gpu at batch 1, 8 and 64. A line of JSON each on standard output.
+"""SqueezeNet 1.1 and MobileNet-v2 in torch, f16, channels last, replayed as a CUDA graph, as they are and
+compiled (max-autotune): the peer of bench_gpu at batch 1, 8 and 64; and a matrix of 16384 x 16384, 2:4 sparse
+(cuSPARSELt), in FP8, and with 4-bit weights by packages that are there. A line of JSON each on standard output.
 
-    python3 gpu_peers.py [SECONDS]        of each time; without torch or a GPU: one line that says so
+    python3 gpu_peers.py [SECONDS]        of each time; a line for what cannot be had, and why
 
 Batch normalizations are folded, as pith folds them. Weights are random: times do not depend on them.
-Needs nothing but torch."""
+Needs nothing but torch. SECONDS_PEERS (60): all may take; networks are compiled in 1,200 or more."""
+import importlib
 import json
+import os
 import statistics
 import sys
 import time
@@ -76,18 +79,17 @@ def say(**fields):
     print(json.dumps({"part": "torch", **fields}, separators=(",", ":")), flush=True)
 
 
-def replay_times(net, batch, seconds):
+def replay_times(call, seconds):
     """Microseconds of each replay, by events on the device, from input to output there."""
-    x = torch.rand(batch, 3, 224, 224, device="cuda").half().to(memory_format=torch.channels_last)
     stream = torch.cuda.Stream()
     with torch.no_grad():
         with torch.cuda.stream(stream):
             for _ in range(5):  # cuDNN tries its algorithms
-                net(x)
+                call()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            net(x)
+            call()
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     times, start = [], time.monotonic()
     while len(times) < 5 or (time.monotonic() - start < seconds and len(times) < 1000):
@@ -99,17 +101,75 @@ def replay_times(net, batch, seconds):
     return times[2:]
 
 
+def networks(compiled):
+    """(fields, what makes it ready) of each network and batch."""
+    for name, make in NETWORKS.items():
+        for batch in (1, 8, 64):
+            def ready(make=make, batch=batch):
+                net = make().eval().cuda().half().to(memory_format=torch.channels_last)
+                if compiled:
+                    net = torch.compile(net, mode="max-autotune-no-cudagraphs")
+                x = torch.rand(batch, 3, 224, 224, device="cuda").half().to(memory_format=torch.channels_last)
+                return lambda: net(x)
+            yield {"name": name, "type": "f16 compiled" if compiled else "f16", "batch": batch}, ready
+
+
+SIDE = 16384
+COMPILE_SECONDS = 180  # that it may take to compile a network
+
+
+def sparse(x):
+    w = torch.rand(SIDE, SIDE, device="cuda").half()
+    w[:, 1::2] = 0  # two of four
+    w = torch.sparse.to_sparse_semi_structured(w)
+    return lambda: torch.nn.functional.linear(x, w)
+
+
+def fp8(x):
+    one = torch.ones((), device="cuda")
+    w = torch.rand(SIDE, SIDE, device="cuda").to(torch.float8_e4m3fn)
+    x = x.to(torch.float8_e4m3fn)
+    return lambda: torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.float16)
+
+
+def torchao(x):
+    quantization = importlib.import_module("torchao.quantization")
+    net = nn.Linear(SIDE, SIDE, bias=False, device="cuda", dtype=torch.bfloat16)
+    quantization.quantize_(net, quantization.Int4WeightOnlyConfig(group_size=128))
+    x = x.to(torch.bfloat16)
+    return lambda: net(x)
+
+
+def gemlite(x):
+    helper = importlib.import_module("gemlite.helper")
+    net = nn.Linear(SIDE, SIDE, bias=False, device="cuda", dtype=torch.float16)
+    net = helper.A16W8(device="cuda").from_linear(net)
+    return lambda: net(x)
+
+
+def matrices():
+    for form, make in {"2:4": sparse, "FP8": fp8, "torchao int4": torchao, "gemlite int8": gemlite}.items():
+        for batch in (16, 64):
+            x = torch.rand(batch, SIDE, device="cuda").half()
+            yield ({"name": f"{SIDE}x{SIDE}", "type": form, "batch": batch}, lambda make=make, x=x: make(x))
+
+
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
     if torch is None or not torch.cuda.is_available():
         return say(name="none", missing="torch" if torch is None else "a GPU for torch")
     torch.backends.cudnn.benchmark = True
-    for name, make in NETWORKS.items():
-        net = make().eval().cuda().half().to(memory_format=torch.channels_last)
-        for batch in (1, 8, 64):
-            times = replay_times(net, batch, seconds)
-            say(name=name, type="f16", batch=batch, us=round(statistics.median(times), 2), replays=len(times),
-                torch=torch.__version__, device=torch.cuda.get_device_name(0))
+    end = time.monotonic() + float(os.environ.get("SECONDS_PEERS", "60"))
+    for peers, most in (networks(False), 10), (matrices(), 10), (networks(True), COMPILE_SECONDS):
+        for fields, ready in peers:
+            try:
+                if time.monotonic() + most > end:
+                    raise TimeoutError("no time left (SECONDS_PEERS)")
+                with torch.no_grad():
+                    times = replay_times(ready(), seconds)
+                say(**fields, us=round(statistics.median(times), 2), replays=len(times), torch=torch.__version__)
+            except Exception as e:  # a peer that cannot be had is left out
+                say(**fields, missing=f"{type(e).__name__}: {e}"[:120])
 
 
 main()

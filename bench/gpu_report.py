@@ -49,12 +49,14 @@ def main():
     print("\n## Batches, from input to output on the device, us")
     batches = {}
     for line in part("batch") + [line for line in part("torch") if "us" in line]:
-        name = ("torch f16: " if line["part"] == "torch" else "") + line["name"]
-        batches.setdefault(name, []).append(line.get("us", "-"))
-    table(["network", "batch 1", "8", "64"], [[n, *us] for n, us in batches.items()])
+        name = (f"torch {line['type']}: " if line["part"] == "torch" else "") + line["name"]
+        batches.setdefault(name, {})[line["batch"]] = line.get("us", "-")
+    table(["network or matrix", "batch 1", "8", "16", "64"],
+          [[n, *(us.get(b, "-") for b in (1, 8, 16, 64))] for n, us in batches.items()])
     for line in part("torch"):
         if "missing" in line:
-            print(f"\ntorch: no peer, for want of {line['missing']}.")
+            what = f" {line['type']} {line['name']} at {line['batch']}" if "type" in line else ""
+            print(f"\ntorch{what}: no peer, for want of {line['missing']}.")
     print("\n## Matrices with 16 values a weight: us on copies that exceed the L2, and on one")
     print("\nKernels are for sums in f32, and where tensor cores may be used. Others are dense, but cuSPARSE.")
     peers = "compressed", "compressed_f16", "dense_f32", "dense_f16", "cublaslt_f32", "cublaslt_f16", "cusparse_f32"
