@@ -112,7 +112,8 @@ static void round_trip(const uint8_t *symbols, size_t n)
 
 enum histogram { UNIFORM, GEOMETRIC, NEARLY_ONE, RARE_TAIL, BELL, SHAPES };
 
-static void fill(uint8_t *symbols, size_t n, uint32_t alphabet, enum histogram shape, uint64_t *seed)
+static void fill(uint8_t *symbols, size_t n, uint32_t alphabet, enum histogram shape,
+                 uint64_t *seed)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t r = random_u64(seed);
@@ -174,8 +175,9 @@ static void entry_points(void **state)
     pith_rans_build_entries(&c.code.frequencies, entries);
     for (uint64_t block = 0; block < 5; block++) {
         struct rans_stream s;
-        assert_int_equal(
-            pith_rans_open(&s, (struct stream){c.bytes, c.n_bytes}, n, &c.code.frequencies, entries, pith_cpu_features()), PITH_OK);
+        assert_int_equal(pith_rans_open(&s, (struct stream){c.bytes, c.n_bytes}, n,
+                                        &c.code.frequencies, entries, pith_cpu_features()),
+                         PITH_OK);
         pith_rans_skip(&s, block);
         assert_int_equal(s.left, n - (block << 16));
         assert_int_equal(pith_rans_next(&s, out, s.left), PITH_OK);

@@ -16,9 +16,9 @@
 
 typedef float column __attribute__((vector_size(ORDERED_MR * sizeof(float)))); /* of a panel */
 
-#define K_PART 128u /* of k at a time: what two tiles of rows read of b stays in the first cache   \
-                     */
-#define SINGLES 4u  /* side by side, to hide the latency of an addition */
+/* K_PART of k at a time: what two tiles of rows read of b stays in the first cache. */
+#define K_PART 128u
+#define SINGLES 4u /* side by side, to hide the latency of an addition */
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* ---- gemm_f32 -------------------------------------------------------------------------------- */
