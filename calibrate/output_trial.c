@@ -26,6 +26,14 @@ static void compare_output(struct output_trial *t, const float *x, size_t n)
     }
 }
 
+static void keep_output(struct output_trial *t, const float *x, size_t n)
+{
+    struct pith_difference_sums own = {0};
+    pith_difference_add_centred(&own, x, x, n);
+    t->signal[t->current] += own.signal;
+    t->no_memory |= !pith_floats_keep(&t->output[t->current], x, n);
+}
+
 /* Does the node that w is behind give this value? */
 static bool gives(const struct output_trial *t, const struct prefix_reuse *w, uint32_t value)
 {
@@ -83,7 +91,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
     if (t->is_output[value] && !t->keeps)
         compare_output(t, x, n);
     else if (t->is_output[value])
-        t->no_memory |= !pith_floats_keep(&t->output[t->current], x, n);
+        keep_output(t, x, n);
 }
 
 /* An attention mask, say: it never changes, but the middle has it. */
@@ -217,10 +225,12 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     t->sample = calloc(n + (size_t)1, sizeof *t->sample);
     t->input = calloc(n + (size_t)1, sizeof *t->input);
     t->output = calloc(n + (size_t)1, sizeof *t->output);
+    t->signal = calloc(n + (size_t)1, sizeof *t->signal);
     t->middle_at = calloc(n + (size_t)1, sizeof *t->middle_at);
     t->last_at = calloc(n + (size_t)1, sizeof *t->last_at);
     t->start_at = calloc(PITH_TRIAL_STARTS * (n + (size_t)1), sizeof *t->start_at);
-    bool room = t->sample && t->input && t->output && t->middle_at && t->last_at && t->start_at;
+    bool room = t->sample && t->input && t->output && t->signal && t->middle_at && t->last_at &&
+                t->start_at;
     room = !pith_prefix_open(&t->middle, t->m, n, t->most_bytes) && room;
     room = !pith_prefix_open(&t->last, t->m, n, t->most_bytes) && room;
     for (uint32_t k = 0; k < PITH_TRIAL_STARTS && room; k++)
@@ -287,6 +297,7 @@ void pith_output_trial_close(struct output_trial *t)
     free(t->sample);
     free(t->input);
     free(t->output);
+    free(t->signal);
     free(t->is_output);
     pith_observed_run_close(&t->run);
 }

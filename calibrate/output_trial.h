@@ -14,8 +14,10 @@ struct output_trial {
     /* Called with every f32 value while a trial runs: x, [n], may be changed. */
     void (*change)(void *user, uint32_t value, float *x, size_t n);
     void *user;
-    /* Borrows: takes the changes of outputs less their means besides. NULL: not wanted. */
+    /* Borrows: takes the changes of outputs less their means besides, of those behind the place
+     * where a run begins. NULL: not wanted. */
     struct pith_difference_sums *centred;
+    double *signal; /* owns: [n_samples] of all outputs as they are, less their means */
     bool apart;   /* samples do not depend on each other: a trial may run some of them */
     bool stopped; /* by the progress callback */
     uint32_t n_samples;

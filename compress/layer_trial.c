@@ -62,15 +62,17 @@ static bool stands_alike(const struct split *s, uint32_t copy, uint32_t other)
                              memcmp(a->in, b->in, a->n_in * sizeof *a->in) == 0);
 }
 
+/* Where one reader reads the value itself, what others read has to be alike, too: a trial changes it
+ * for all. */
 static bool take_copy(struct split *s, uint32_t copy, uint32_t value, uint32_t *copy_of)
 {
-    if (copy == value)
-        return true;
-    if (copy == PITH_VALUE_NONE || value == PITH_VALUE_NONE ||
-        s->q->values[copy].type != PITH_F32 || s->q->values[copy].constant ||
+    if (copy == PITH_VALUE_NONE || value == PITH_VALUE_NONE)
+        return copy == value;
+    const bool stands = copy != value;
+    if ((stands && (s->q->values[copy].type != PITH_F32 || s->q->values[copy].constant)) ||
         (copy_of[value] && !stands_alike(s, copy, copy_of[value] - 1)))
         return false;
-    if (!copy_of[value])
+    if (stands && !copy_of[value])
         s->stands_for[copy] = value + 1;
     copy_of[value] = copy + 1;
     return true;
@@ -92,7 +94,10 @@ static bool sort_nodes(struct split *s, uint32_t *copy_of)
             if (node->out[k] < s->was->n_values)
                 s->stands_for[node->out[k]] = node->out[k] + 1;
     }
-    return true;
+    bool fits = true;
+    for (uint32_t i = 0; i < s->q->n_outputs && fits; i++)
+        fits = take_copy(s, s->q->outputs[i], s->q->outputs[i], copy_of);
+    return fits;
 }
 
 static bool is_made(const struct pith_model *piece, uint32_t v)
@@ -228,7 +233,7 @@ static uint32_t first_step(const struct layer_trial *t, const struct pith_model 
 
 static double noise_of(const struct layer_trial *t)
 {
-    return pith_difference_is_finite(&t->sums) ? fmin(t->sums.noise / t->sums.signal, 1) : 1;
+    return pith_difference_is_finite(&t->sums) ? fmin(t->sums.noise / t->signal, 1) : 1;
 }
 
 /* The fewer samples of all have run, the farther below: four times after a quarter of them. */
@@ -247,12 +252,14 @@ enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_m
         st = open_piece(t, &s, err);
     close_split(&s);
     t->sums = (struct pith_difference_sums){0};
+    t->signal = 0;
     t->failed = false;
     if (!st)
         pith_output_trial_behind(&t->outputs, first_step(t, t->outputs.m));
     for (uint32_t i = 0; i < t->outputs.n_samples && !st && !is_far_below(t, i, little); i++) {
         t->n_seen = 0;
         st = pith_output_trial_run(&t->outputs, i, i + 1, HUGE_VAL, &error);
+        t->signal += t->outputs.signal[i];
     }
     pith_engine_close(t->piece);
     t->piece = NULL;

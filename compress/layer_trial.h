@@ -11,6 +11,7 @@ struct layer_trial {
     struct output_trial outputs; /* of the float network */
     struct pith_calibrate_opts samples;
     struct pith_difference_sums sums;
+    double signal;             /* of all outputs of the samples that ran */
     struct pith_buffer file;   /* of the piece: what the integers change is computed by it */
     struct pith_engine *piece; /* owns */
     uint32_t *from, *to;       /* own: [n_values] input and output of the piece, + 1; 0: none */
