@@ -39,16 +39,23 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
         show(run, value, out, (void *)(uintptr_t)out->data);
 }
 
-/* The outputs, in their order, and what else is an answer. */
+static void list_answer(struct observed_run *run, uint32_t value)
+{
+    for (uint32_t i = 0; i < run->n_answers; i++)
+        if (run->answer[i] == value)
+            return;
+    run->answer[run->n_answers++] = value;
+}
+
+/* Outputs, and what else is an answer, each once. */
 static bool list_answers(struct observed_run *run)
 {
     const struct pith_model *m = run->m;
     run->answer = calloc(2 * (size_t)m->n_outputs + 1, sizeof *run->answer);
-    for (uint32_t i = 0; i < m->n_outputs && run->answer; i++)
-        run->answer[run->n_answers++] = m->outputs[i];
-    for (uint32_t i = 0; i < m->n_outputs && run->answer; i++)
-        if (pith_answer_value(m, i) != m->outputs[i])
-            run->answer[run->n_answers++] = pith_answer_value(m, i);
+    for (uint32_t i = 0; i < m->n_outputs && run->answer; i++) {
+        list_answer(run, m->outputs[i]);
+        list_answer(run, pith_answer_value(m, i));
+    }
     return run->answer != NULL;
 }
 

@@ -111,6 +111,28 @@ static void the_layer_that_costs_most_stays_float(void **state)
     pith_data_free(data);
 }
 
+/* Both scores and their Softmax are outputs: the scores are what both are compared by. */
+static void predictions_are_counted_once(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(false);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    struct pith_error err = {0};
+    uint32_t *outputs = pith_model_alloc(m, 2, sizeof *outputs);
+    outputs[0] = m->outputs[0];
+    outputs[1] = add_node(m, PITH_OP_SOFTMAX, "", "", 1, outputs)->out[0];
+    m->outputs = outputs;
+    m->n_outputs = 2;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.predictions, 8);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 /* The loud network, and behind it layers that make up most of all products. */
 static struct pith_model *cheap_loud_layer(void)
 {
@@ -578,6 +600,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layer_that_costs_most_stays_float),
+        cmocka_unit_test(predictions_are_counted_once),
         cmocka_unit_test(what_is_cheap_stays_float),
         cmocka_unit_test(a_depthwise_layer_goes_along),
         cmocka_unit_test(weights_that_stay_float_have_codebooks),
