@@ -59,15 +59,33 @@ static void end_call(struct pith_difference_sums *s, struct pith_difference_sums
     pith_difference_merge(s, call);
 }
 
+/* Of a call of n numbers: a sample of another size than the model has another number of rows.
+ * false: it is just numbers. */
+static bool find_rows(struct output_kind *kind, uint64_t n)
+{
+    const uint64_t rows = kind->classes ? n / kind->classes : 0;
+    if (rows == 0 || rows * kind->classes != n)
+        return false;
+    if (rows == kind->rows)
+        return true;
+    const bool apart = kind->inner > 1;
+    if (kind->rows < 2 || (apart && kind->inner != kind->rows))
+        return false;
+    kind->rows = rows;
+    kind->inner = apart ? rows : 1;
+    return true;
+}
+
 void pith_difference_add(struct pith_difference_sums *s, const struct output_kind *kind,
                          const float *a, const float *b, uint64_t n)
 {
     struct pith_difference_sums call = {0};
+    struct output_kind own = kind ? *kind : (struct output_kind){0};
     add_numbers(&call, a, b, n, 0, 0);
-    if (kind && kind->classes > 0 && kind->rows * kind->classes == n) {
-        call.rows = kind->rows;
-        call.kl = pith_class_divergence(kind, a, b, &call.agree);
-        pith_class_logit_squares(kind, a, b, &call.logit_signal, &call.logit_noise);
+    if (find_rows(&own, n)) {
+        call.rows = own.rows;
+        call.kl = pith_class_divergence(&own, a, b, &call.agree);
+        pith_class_logit_squares(&own, a, b, &call.logit_signal, &call.logit_noise);
     } else if (n > 0) {
         call.rows = 1;
         call.agree = pith_top_class(a, n) == pith_top_class(b, n);

@@ -35,8 +35,9 @@ struct pith_difference_sums {
     bool unequal_bits;
 };
 
-/* One call's output. a, b: [n] f32. kind: how a is classes, where rows * classes is n; else, and
- * with NULL, the call is one prediction and has no KL. */
+/* One call's output. a, b: [n] f32. kind: how a is classes at the model's own size, of which the
+ * call may have more or fewer rows; where n is no number of rows, and with NULL, the call is one
+ * prediction and has no KL. */
 void pith_difference_add(struct pith_difference_sums *s, const struct output_kind *kind,
                          const float *a, const float *b, uint64_t n);
 /* The same where a shift of all n numbers changes nothing: signal and noise are sums about the

@@ -399,7 +399,7 @@ double pith_goal_eval_spread(const struct pith_goal_eval *j)
     double sum = 0;
     if (pith_goal_eval_classes(j) == 0)
         return 0;
-    const uint64_t n = k->calls * j->out[0].kind.rows; /* there is one output */
+    const uint64_t n = k->n / j->out[0].kind.classes; /* rows of all calls: there is one output */
     for (uint64_t row = 0; row < n; row++)
         sum += pith_score_variance(&j->out[0].kind, k->y + row * j->out[0].kind.classes);
     return n > 0 ? sqrt(sum / (double)n) : 0;

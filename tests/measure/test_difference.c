@@ -68,6 +68,23 @@ static void nonfinite_on_one_side_meets_no_limit(void **state)
     assert_true(s.nonfinite_a == 3 && s.nonfinite_b == 3);
 }
 
+/* Three pixels of two classes where the model's own size has two; and positions. */
+static void samples_of_other_sizes_have_other_rows(void **state)
+{
+    (void)state;
+    const struct output_kind pixels = {.classes = 2, .rows = 2, .inner = 2},
+                             positions = {.classes = 2, .rows = 2, .inner = 1};
+    const float a[6] = {5, 1, 1, 2, 3, 3}, b[6] = {5, 1, 5, 2, 3, 3};
+    struct pith_difference_sums s = of(&pixels, a, b, 6);
+    assert_true(s.rows == 3 && s.agree == 2 && s.kl > 0 && s.logit_signal > 0);
+    s = of(&positions, a, b, 6);
+    assert_true(s.rows == 3 && s.agree == 2 && s.kl > 0 && s.logit_signal > 0);
+    s = of(&positions, a, b, 5);
+    assert_true(s.rows == 1 && s.kl == 0);
+    s = of(&logits, a, b, 6);
+    assert_true(s.rows == 1 && s.kl == 0);
+}
+
 /* NaN is no class, not the first one. */
 static void scores_that_are_nan_stand_for_no_class(void **state)
 {
@@ -125,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finite_pairs_are_summed),
         cmocka_unit_test(nonfinite_on_one_side_meets_no_limit),
+        cmocka_unit_test(samples_of_other_sizes_have_other_rows),
         cmocka_unit_test(scores_that_are_nan_stand_for_no_class),
         cmocka_unit_test(divergence_of_rows_at_the_edge),
         cmocka_unit_test(a_shift_of_all_numbers_is_no_noise),
