@@ -11,7 +11,7 @@
  *                        come out; an attribute that differs is given its formula, which is fitted
  *                        to the first and must hold for all
  *
- * Which numbers a network takes is tried: primes first, then multiples of 8 and of 32 (those that
+ * Which numbers a network takes is tried: primes first, then multiples of 2, 4 ... 32 (those that
  * halve a picture several times), which sizes then count. Where it takes none, the node that
  * refuses them shows more (onnx_fixed_sizes.c); then sizes without a name are the same number, then
  * all. */
@@ -345,11 +345,12 @@ struct family {
     bool narrow;          /* all stay small, as where there are few positions */
     bool far;             /* up to a million: for formulas with a large divisor */
 };
-static const struct family families[] = {{1, 11, false, false},   {1, 11, true, false},
-                                         {1, 67, false, false},   {1, 4, true, false},
-                                         {1, 1009, false, true},  {1, 1009, false, false},
-                                         {1, 16001, false, true}, {1, 16001, false, false},
-                                         {8, 5, false, false},    {32, 3, true, false}};
+static const struct family families[] = {
+    {1, 11, false, false},   {1, 11, true, false},     {1, 67, false, false},
+    {1, 4, true, false},     {1, 1009, false, true},   {1, 1009, false, false},
+    {1, 16001, false, true}, {1, 16001, false, false}, {2, 11, false, false},
+    {4, 5, false, false},    {8, 5, false, false},     {16, 3, true, false},
+    {32, 3, true, false}};
 #define LARGE 1000 /* of families: lengths of sound, not numbers of samples */
 
 /* A network that takes multiples of 32 alone gets sizes that count 32 elements; samples are counted

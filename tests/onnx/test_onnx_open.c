@@ -210,6 +210,13 @@ static void test_multiples(void **state)
          "Concat{axis=0} [0,0,0,0] l [0] -> pads; Pad x pads -> y | y",
          "32*seq"},
         {"x f32 [N,seq,4] | " LENGTH "Less n 20 -> c; Where c 1 n -> m;" FIRST_ROWS, "32*seq"},
+        /* four and sixteen times shorter, and as often longer again */
+        {"x f32 [N,4,seq] | MaxPool{kernel_shape=4, strides=4,} x -> p; "
+         "ConvTranspose{strides=4,} p ~4x4x4 -> u; Add u x -> y | y",
+         "4*seq"},
+        {"x f32 [N,4,seq] | MaxPool{kernel_shape=16, strides=16,} x -> p; "
+         "ConvTranspose{strides=16,} p ~4x4x16 -> u; Add u x -> y | y",
+         "16*seq"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
