@@ -54,6 +54,24 @@ static void find_max(struct pith_model *m, uint32_t *value, uint32_t i)
     takes(m, value, i, base);
 }
 
+/* Sizes that share a table with size i are as small as can be: one may have all of it. */
+static void leave_table(struct pith_model *m, struct size_names *names, uint32_t *value, uint32_t i)
+{
+    for (uint32_t k = 0; k < m->n_limits; k++) {
+        const char *text = m->limits[k].formula;
+        struct size_expression e = {0};
+        bool shared = false;
+        pith_size_parse(text, strlen(text), names, false, &e);
+        for (uint32_t t = 0; t < e.n_terms; t++)
+            shared = shared || (e.term[t].n_factors == 1 && e.term[t].factor[0] == i);
+        for (uint32_t t = 0; t < e.n_terms && shared; t++) {
+            const uint32_t other = e.term[t].factor[0];
+            if (e.term[t].n_factors == 1 && other < m->n_sizes && other != i)
+                takes(m, value, other, pith_model_least_size(m, other));
+        }
+    }
+}
+
 /* Size i of m is at least `least`: a limit of least - size. Room was made by add_limits. */
 static enum pith_status add_least(struct pith_model *m, uint32_t i, uint32_t least)
 {
@@ -65,12 +83,19 @@ static enum pith_status add_least(struct pith_model *m, uint32_t i, uint32_t lea
 
 enum pith_status pith_onnx_choose_sizes(struct open_import *o, struct pith_model *m)
 {
-    uint32_t value[SIZE_NAMES];
+    uint32_t value[SIZE_NAMES], others[SIZE_NAMES];
+    struct size_names names = {0};
     enum pith_status status = PITH_OK;
-    for (uint32_t i = 0; i < m->n_sizes; i++)
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
         value[i] = m->sizes[i].value;
-    for (uint32_t i = 0; i < m->n_sizes; i++)
-        find_max(m, value, i);
+        pith_size_add_name(&names, m->sizes[i].name, strlen(m->sizes[i].name));
+    }
+    for (uint32_t i = 0; i < m->n_sizes; i++) {
+        memcpy(others, value, sizeof others);
+        leave_table(m, &names, others, i);
+        find_max(m, others, i);
+        pith_model_set_sizes(m, value, NULL);
+    }
     for (uint32_t i = 0; i < m->n_sizes && !status; i++) {
         const char *name = m->sizes[i].name;
         const uint32_t at = pith_size_name(&o->names, name, strlen(name));
@@ -85,8 +110,11 @@ enum pith_status pith_onnx_choose_sizes(struct open_import *o, struct pith_model
             continue;
         if (r && r->step == 1 && (usual < r->low || usual > *max))
             takes(m, value, i, pith_onnx_roundest(r->low, *max));
-        else if (r || usual > value[i])
-            takes(m, value, i, usual < *max ? usual : *max);
+        else if (r || usual > value[i]) {
+            uint32_t v = usual < *max ? usual : *max;
+            while (!takes(m, value, i, v) && v / 2 > value[i])
+                v /= 2;
+        }
     }
     return status ? pith_error_no_memory(&o->err) : PITH_OK;
 }

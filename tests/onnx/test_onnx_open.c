@@ -265,6 +265,9 @@ static void test_chosen(void **state)
          "a.b 128, 1 to 16777215; _c_1 128, 1 to 16777215;"},
         /* a table of 64 positions, its ends, and what grows to a value of 512 MiB */
         {"x f32 [N,seq,4] | " STEPS "Gather ~64x4 at -> p; Add x p -> y | y", "seq 64, 1 to 64;"},
+        {"x f32 [1,seq,4]; p f32 [1,past,4] | Concat{axis=1} p x -> c; Shape c -> s; Gather s 1 -> "
+         "n; Range 0 n 1 -> at; Gather ~64x4 at -> t; Add c t -> y; Relu x -> z | y z",
+         "seq 32, 1 to 64; past 31, 0 to 63;"},
         {"x f32 [1,n,1] | Transpose{perm=0,2,1} x -> t; MatMul x t -> y | y", "n 128, 1 to 11585;"},
         {"x f32 [1,a,4]; z f32 [1,b,4] | Add x z -> y | y", "a 128, 1 to 16777215;"},
         /* another axis with small sizes; a Slice that ends beyond them is none */
