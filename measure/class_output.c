@@ -31,12 +31,15 @@ static uint32_t behind_moves(const struct pith_model *m, uint32_t value)
     return value;
 }
 
-/* The same, and in front of a bias: an Add of a constant. */
+/* The same, and in front of a bias: an Add of a constant, on either side. */
 static const struct pith_node *behind_bias(const struct pith_model *m, uint32_t value)
 {
     const struct pith_node *n = pith_model_producer(m, behind_moves(m, value));
-    if (n && n->op == PITH_OP_ADD && m->values[n->in[1]].constant)
-        return pith_model_producer(m, behind_moves(m, n->in[0]));
+    if (!n || n->op != PITH_OP_ADD)
+        return n;
+    const bool left = m->values[n->in[0]].constant;
+    if (left || m->values[n->in[1]].constant)
+        return pith_model_producer(m, behind_moves(m, n->in[left]));
     return n;
 }
 

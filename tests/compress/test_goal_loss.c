@@ -96,6 +96,24 @@ static void rows_of_a_product_are_classes(void **state)
     pith_model_free(one);
 }
 
+/* torch writes the bias of a product of positions as the first operand. */
+static void bias_may_be_on_either_side(void **state)
+{
+    (void)state;
+    const float w[6] = {1, 0, 0, 0, 1, 0};
+    for (uint32_t side = 0; side < 2; side++) {
+        struct sample_random r = sample_random_of(1);
+        struct pith_model *m = small_net(WIDTH, CLASSES, w, false);
+        uint32_t in[2];
+        in[side] = add_constant(m, &r, "b", 1, (const uint32_t[]){CLASSES});
+        in[!side] = m->outputs[0];
+        m->outputs[0] = add_node(m, PITH_OP_ADD, "add", "add.out", 2, in)->out[0];
+        assert_int_equal(pith_model_infer_shapes(m, &(struct pith_error){0}), PITH_OK);
+        assert_int_equal(pith_output_kind(m, 0).classes, CLASSES);
+        pith_model_free(m);
+    }
+}
+
 static struct pith_model *softmax_net(const uint32_t *dim, uint32_t rank, int32_t axis)
 {
     struct pith_model *m = sample_new();
@@ -332,6 +350,7 @@ int main(void)
         cmocka_unit_test(parts_are_apart),
         cmocka_unit_test(most_are_limits),
         cmocka_unit_test(rows_of_a_product_are_classes),
+        cmocka_unit_test(bias_may_be_on_either_side),
         cmocka_unit_test(softmax_gives_the_axis),
         cmocka_unit_test(losses_are_those_of_a_hand),
         cmocka_unit_test(too_little_to_measure_is_refused),
