@@ -331,7 +331,8 @@ enum cli_exit cli_cut_pictures(const struct pith_model *m, uint32_t input, struc
     const uint32_t h = open[1] ? 1 : 2;
     if (pith_data_cut(data, dim, &err))
         return cli_fail(&err);
-    cli_warn("pictures of several sizes: rounding and training see the middle %ux%u of each",
+    cli_warn("pictures of several sizes: rounding, training and figures of layers see the middle "
+             "%ux%u of each, all else the whole",
              dim[h], dim[h + 1]);
     return EXIT_DONE;
 }
