@@ -228,7 +228,7 @@ def stages():
         check("dB" in pith("sense", net + ".pith", "-d", net), f"{net}: sense")
     common = ("--hold", "0::5", "--batch", "8", "--epochs", "2", "-f", "-o")
     printed = pith("train", "halves_pooled.pith", "-d", "classes", *common, "c.pith")
-    check("the middle 16x16" in printed, printed)
+    check("the middle 20x20" in printed, printed)
     for folder in ("classes", "classes_cut"):
         pith("train", "classes.pith", "-d", folder, *common, f"from_{folder}.pith")
     check(pith("eval", "from_classes.pith", "-d", "classes") == pith("eval", "from_classes_cut.pith", "-d", "classes"),
