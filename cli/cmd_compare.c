@@ -258,14 +258,24 @@ static const char *output_name(const struct pith_comparison *c, uint32_t i, char
     return text;
 }
 
-static void print_outputs(const struct pith_comparison *c)
+/* The largest of a list of numbers is a prediction; of one number, boxes or a picture it is not. */
+static bool predicts(const struct pith_model *m)
+{
+    const struct pith_value *y = &m->values[m->outputs[0]];
+    uint32_t wide = 0;
+    for (uint32_t i = 0; i < y->rank; i++)
+        wide += y->dim[i] > 1;
+    return wide == 1;
+}
+
+static void print_outputs(const struct pith_model *m, const struct pith_comparison *c)
 {
     char name[300];
     for (uint32_t i = 0; i < c->n_outputs; i++) {
         const struct pith_difference *d = &c->outputs[i];
         printf("output%s: ", output_name(c, i, name));
         print_difference(d);
-        if (i == 0)
+        if (i == 0 && (c->classes || predicts(m)))
             printf(", same prediction %" PRIu64 " of %" PRIu64, c->agree, c->predictions);
         if (i == 0 && c->classes)
             printf(", logits %.1f dB, KL %.4f +- %.4f nats", c->logit_db, c->kl, c->kl_se);
@@ -288,7 +298,7 @@ static enum cli_exit report(const struct pairing *p, const struct pith_compariso
     else {
         if (p->o->layers || p->o->first)
             print_layers(p, c, why);
-        print_outputs(c);
+        print_outputs(p->m[0], c);
     }
     return good ? EXIT_DONE : EXIT_NO;
 }
