@@ -260,6 +260,17 @@ static uint32_t count_right(struct pass *p, uint64_t sample, uint64_t *labelled)
     return right;
 }
 
+/* Labels of positions are as many as the model's own size has; a picture of another size has others.
+ */
+static bool labels_fit(const struct pass *p)
+{
+    const uint64_t rows = pith_data_label_count(p->j->labelled);
+    const struct eval_output *o = &p->j->out[0];
+    uint64_t n;
+    answer_of(p, 0, &n);
+    return rows < 2 || o->output != 0 || o->kind.rows != rows || n == rows * o->kind.classes;
+}
+
 static enum pith_status add_squares(struct pass *p, uint64_t sample)
 {
     uint64_t n = pith_data_target_elems(p->j->labelled), n_y;
@@ -285,6 +296,8 @@ static bool take(void *user, uint64_t sample)
         p->st = keep_answer(p, sample);
     if (!p->st && p->j->metric == PITH_METRIC_PSNR)
         p->st = add_squares(p, sample);
+    if (!p->st && p->j->metric == PITH_METRIC_TOP1 && !labels_fit(p))
+        p->st = PITH_ERR_ARGUMENT;
     if (p->st)
         return false;
     if (p->sums)
@@ -325,7 +338,7 @@ static enum pith_status explain(const struct pass *p, enum pith_status st, struc
     if (p->st == PITH_ERR_STOPPED)
         return pith_error_fill(err, PITH_ERR_STOPPED, "interrupted");
     if (p->st == PITH_ERR_ARGUMENT)
-        return pith_error_fill(err, p->st, "a target does not fit output 0");
+        return pith_error_fill(err, p->st, "labels or a target do not fit output 0");
     if (p->st == PITH_ERR_UNSUPPORTED)
         return pith_error_fill(err, p->st,
                                "cannot compress: output %u of the network is NaN for %.200s",
