@@ -428,13 +428,19 @@ struct square {
     uint32_t of, operand, dim;
 };
 
-static enum pith_status stop_of_square(const struct square *q, uint32_t v, struct stop *s)
+static enum pith_status stop_of_sides(const struct square *q, uint32_t a, uint32_t b,
+                                      struct stop *s)
 {
     uint32_t with[SIZE_NAMES];
     memcpy(with, q->value, sizeof with);
-    set_value(q->o, with, q->side[0], v);
-    set_value(q->o, with, q->side[1], v);
+    set_value(q->o, with, q->side[0], a);
+    set_value(q->o, with, q->side[1], b);
     return pith_onnx_find_stop(q->o, with, q->of, s);
+}
+
+static enum pith_status stop_of_square(const struct square *q, uint32_t v, struct stop *s)
+{
+    return stop_of_sides(q, v, v, s);
 }
 
 /* *v: the smallest square, of at most `most`, of which that dimension is at least `least`. */
@@ -455,7 +461,8 @@ static enum pith_status smallest_square(const struct square *q, uint32_t least, 
     return status;
 }
 
-/* That dimension has to be `number`: both sizes are the roundest number that makes it so. */
+/* That dimension has to be `number`: both sizes are the roundest number that makes it so, if neither
+ * does alone. */
 static enum pith_status fix_square(const struct square *q, uint32_t number, uint32_t *value,
                                    bool *found)
 {
@@ -469,6 +476,11 @@ static enum pith_status fix_square(const struct square *q, uint32_t number, uint
     const uint32_t v = pith_onnx_roundest(first, next - 1);
     status = stop_of_square(q, v, &s);
     *found = !status && s.place > q->of;
+    for (uint32_t i = 0; i < 2 && *found; i++) {
+        status = stop_of_sides(q, i == 0 ? 2 * v : v, i == 1 ? 2 * v : v, &s);
+        *found = status == PITH_ERR_LIMIT || (!status && s.place <= q->of);
+        status = *found ? PITH_OK : status;
+    }
     for (uint32_t i = 0; i < 2 && *found; i++) {
         set_value(q->o, value, q->side[i], v);
         add_range(q->o, q->side[i], v, v, 1);
