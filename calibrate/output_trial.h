@@ -18,12 +18,12 @@ struct output_trial {
      * where a run begins. NULL: not wanted. */
     struct pith_difference_sums *centred;
     double *signal; /* owns: [n_samples] of all outputs as they are, less their means */
-    bool apart;   /* samples do not depend on each other: a trial may run some of them */
-    bool stopped; /* by the progress callback */
+    bool apart;     /* samples do not depend on each other: a trial may run some of them */
+    bool stopped;   /* by the progress callback */
     uint32_t n_samples;
     uint64_t n_runs;
-    size_t most_bytes; /* may be kept of the middle of runs, and as much of the places on the way;
-                          set before it is opened */
+    size_t most_bytes; /* may be kept of the middle of runs, as much of the middle before, and as
+                          much of the places on the way; set before it is opened */
     /* the rest is private */
     struct pith_model *m;
     struct observed_run run;

@@ -62,8 +62,8 @@ static bool stands_alike(const struct split *s, uint32_t copy, uint32_t other)
                              memcmp(a->in, b->in, a->n_in * sizeof *a->in) == 0);
 }
 
-/* Where one reader reads the value itself, what others read has to be alike, too: a trial changes it
- * for all. */
+/* Where one reader reads the value itself, what others read has to be alike, too: a trial changes
+ * it for all. */
 static bool take_copy(struct split *s, uint32_t copy, uint32_t value, uint32_t *copy_of)
 {
     if (copy == PITH_VALUE_NONE || value == PITH_VALUE_NONE)

@@ -461,8 +461,8 @@ static enum pith_status smallest_square(const struct square *q, uint32_t least, 
     return status;
 }
 
-/* That dimension has to be `number`: both sizes are the roundest number that makes it so, if neither
- * does alone. */
+/* That dimension has to be `number`: both sizes are the roundest number that makes it so, if
+ * neither does alone. */
 static enum pith_status fix_square(const struct square *q, uint32_t number, uint32_t *value,
                                    bool *found)
 {

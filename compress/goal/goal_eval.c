@@ -260,7 +260,8 @@ static uint32_t count_right(struct pass *p, uint64_t sample, uint64_t *labelled)
     return right;
 }
 
-/* Labels of positions are as many as the model's own size has; a picture of another size has others.
+/* Labels of positions are as many as the model's own size has; a picture of another size has
+ * others.
  */
 static bool labels_fit(const struct pass *p)
 {
