@@ -461,25 +461,56 @@ static void expand(struct node_list *l, const struct pith_node *node, const stru
         loop(&c);
 }
 
-static uint32_t count(const struct pith_model *m, const struct pith_quantize_opts *opts)
+/* Of nodes that may be expanded, those whose steps and batch follow open sizes may not: the loop
+ * and what it begins with would keep the numbers of now. */
+static void leave_open(const struct pith_model *m, struct pith_model *other, uint32_t *value,
+                       bool *fits)
 {
-    uint32_t n = 0;
+    for (uint32_t k = 0; k < m->n_sizes; k++)
+        value[k] = m->sizes[k].value;
+    for (uint32_t k = 0; k < m->n_sizes; k++) {
+        value[k] += 1;
+        if (pith_model_set_sizes(other, value, NULL)) {
+            value[k] -= 2;
+            pith_model_set_sizes(other, value, NULL);
+        }
+        value[k] = m->sizes[k].value;
+        for (uint32_t i = 0; i < m->n_nodes; i++)
+            if (fits[i]) {
+                const uint32_t x = m->nodes[i].in[IN_X];
+                fits[i] = memcmp(m->values[x].dim, other->values[x].dim, 2 * sizeof *value) == 0;
+            }
+    }
+}
+
+static enum pith_status choose(const struct pith_model *m, const struct pith_quantize_opts *opts,
+                               bool *fits, uint32_t *n)
+{
+    struct pith_model *other = NULL;
+    *n = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        n += is_expandable(m, opts, &m->nodes[i]);
-    return n;
+        *n += fits[i] = is_expandable(m, opts, &m->nodes[i]);
+    if (!opts || *n == 0 || m->n_sizes == 0)
+        return PITH_OK;
+    uint32_t *value = malloc(m->n_sizes * sizeof *value);
+    enum pith_status st = value ? pith_model_copy(m, &other, NULL) : PITH_ERR_MEMORY;
+    if (!st)
+        leave_open(m, other, value, fits);
+    pith_model_free(other);
+    free(value);
+    return st;
 }
 
 static enum pith_status expand_nodes(struct node_list *l, const struct pith_quantize_opts *opts,
-                                     uint32_t *uses)
+                                     const bool *fits, uint32_t *uses)
 {
     enum pith_status st = PITH_OK;
     struct pith_model *m = l->m;
     for (uint32_t i = 0; i < m->n_nodes && !st; i++) {
         const struct pith_grid *grid = NULL;
-        const bool fits = is_expandable(m, opts, &m->nodes[i]);
-        if (fits && opts)
+        if (fits[i] && opts)
             st = find_grid(m, opts, &m->nodes[i], &grid);
-        if (fits && (!opts || (grid && grid->n == 1)))
+        if (fits[i] && (!opts || (grid && grid->n == 1)))
             expand(l, &m->nodes[i], grid, uses);
         else
             pith_list_copy(l, &m->nodes[i]);
@@ -493,17 +524,22 @@ enum pith_status pith_expand_recurrent(struct pith_model *m, const struct pith_q
                                        struct pith_error *err)
 {
     struct node_list l;
-    uint64_t more = MOST_NODES * (uint64_t)count(m, opts);
-    if (more == 0)
-        return PITH_OK;
-    if (!pith_node_list_begin(&l, m, more, 2 * more))
-        return pith_error_no_memory(err);
-    uint32_t *uses = calloc(l.value_room + (size_t)1, sizeof *uses);
-    enum pith_status st = PITH_ERR_MEMORY;
+    uint32_t n = 0, *uses = NULL;
+    bool *fits = calloc(m->n_nodes + (size_t)1, sizeof *fits);
+    enum pith_status st = fits ? choose(m, opts, fits, &n) : PITH_ERR_MEMORY;
+    const uint64_t more = MOST_NODES * (uint64_t)n;
+    const bool begun = !st && n && pith_node_list_begin(&l, m, more, 2 * more);
+    if (begun)
+        uses = calloc(l.value_room + (size_t)1, sizeof *uses);
     if (uses) {
         pith_model_count_uses(m, l.value_room, uses, NULL);
-        st = expand_nodes(&l, opts, uses);
+        st = expand_nodes(&l, opts, fits, uses);
     }
+    if (!st && n && !uses)
+        st = PITH_ERR_MEMORY;
     free(uses);
-    return st ? pith_error_no_memory(err) : pith_node_list_end(&l, err);
+    free(fits);
+    if (st)
+        return pith_error_no_memory(err);
+    return begun ? pith_node_list_end(&l, err) : PITH_OK;
 }

@@ -132,6 +132,36 @@ static void loops_give_what_operators_gave(void **state)
     }
 }
 
+/* A loop has one number of steps, so with an open length the operator stays. */
+static void open_lengths_stay_operators(void **state)
+{
+    (void)state;
+    const struct pith_quantize_opts o = {.size_bytes = sizeof o};
+    for (uint32_t open = 0; open < 2; open++) {
+        struct pith_model *m = operator_of(&kinds[0], 1);
+        struct pith_error err = {0};
+        float x[STEPS * WIDTH] = {1}, y[(STEPS + 1) * WIDTH];
+        run_network(m, m, x, STEPS * WIDTH, y);
+        m->sizes = pith_model_alloc(m, 1, sizeof *m->sizes);
+        m->sized = pith_model_alloc(m, 1, sizeof *m->sized);
+        m->nodes[0].sized = pith_model_alloc(m, 1, sizeof *m->sized);
+        assert_true(m->sizes && m->sized && m->nodes[0].sized);
+        m->sizes[m->n_sizes++] = (struct pith_size){pith_model_strdup(m, "T"), STEPS, 100};
+        if (open) {
+            char text[16];
+            snprintf(text, sizeof text, "%d*T", WIDTH);
+            m->sized[m->n_sized++] = (struct pith_sized){1, pith_model_strdup(m, text)};
+            m->nodes[0].sized[m->nodes[0].n_sized++] =
+                (struct pith_sized){ATTR_RESHAPE_DIMS + 1, pith_model_strdup(m, "T")};
+        }
+        if (pith_expand_recurrent(m, &o, &err) || pith_model_infer_shapes(m, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(count_ops(m, PITH_OP_RECURRENT), open);
+        assert_int_equal(count_ops(m, PITH_OP_LOOP), !open);
+        pith_model_free(m);
+    }
+}
+
 /* The cell of many exporters: a loop over x [STEPS, 1, FEATURES] with h' = tanh(W [x, h] + b), then
  * a layer. The first feature is a hundred times as large as a state. */
 static struct pith_model *scan(uint64_t seed)
@@ -358,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_give_what_operators_gave),
+        cmocka_unit_test(open_lengths_stay_operators),
         cmocka_unit_test(each_part_has_a_grid_of_its_own),
         cmocka_unit_test(data_improve_bodies),
         cmocka_unit_test(layers_in_bodies_can_be_kept),
