@@ -159,6 +159,8 @@ static enum pith_status note_dims(struct open_import *o)
         const bool batch = o->batch;
         enum pith_status status = PITH_OK;
         o->n_dims = o->names.n = 0;
+        memset(o->picture, 0, sizeof o->picture);
+        memset(o->outermost, 0, sizeof o->outermost);
         for (uint32_t i = 0; i < o->n_inputs && !status; i++)
             status = note_input(o, i);
         check_batch(o);

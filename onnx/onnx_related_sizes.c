@@ -236,6 +236,7 @@ static void drop_name(struct open_import *o, uint32_t name)
     memmove(o->names.name[name], o->names.name[name + 1], behind * sizeof *o->names.name);
     memmove(&o->picture[name], &o->picture[name + 1], behind * sizeof *o->picture);
     memmove(&o->outermost[name], &o->outermost[name + 1], behind * sizeof *o->outermost);
+    o->picture[o->names.n] = o->outermost[o->names.n] = false;
     for (uint32_t i = 0; i < o->n_dims; i++)
         for (uint32_t t = 0; t < o->dims[i].e.n_terms; t++)
             for (uint32_t k = 0; k < o->dims[i].e.term[t].n_factors; k++)

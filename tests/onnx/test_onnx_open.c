@@ -280,6 +280,8 @@ static void test_chosen(void **state)
         {"x f32 [N,2,h,w] | AveragePool{kernel_shape=24,2 strides=24,2} x -> p; Squeeze p [2] -> y"
          "| y",
          "h 32, 24 to 47; w 224, 1 to 1917396;"},
+        /* it is not the outermost one, which the weight fixes */
+        {"x f32 [a,b] | MatMul ~3x12 x -> y | y", "b 128, 1 to 11184810;"},
         /* a weight fixes widths alone, of which heights leave the mean */
         {"x f32 [N,3,h,w] | ReduceMean{axes=2, keepdims=0} x -> m; Flatten m -> f; "
          "Gemm{transB=1} f ~5x288 -> y | y",
