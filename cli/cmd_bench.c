@@ -117,6 +117,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     for (uint32_t i = 0; i < s.n && !rc; i++)
         rc = bench_open(o, &s.side[i]);
     if (!rc)
+        bench_warn_of_sizes(&s);
+    if (!rc)
         rc = bench_measure(&s, o, o->seconds > 0 ? o->seconds : 2);
     if (!rc && o->common.json)
         bench_print_json(o, &s);

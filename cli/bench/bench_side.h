@@ -49,6 +49,9 @@ struct bench_sides {
 /* side: path, device, wanted and threads are set. Failures are printed. */
 enum cli_exit bench_open(const struct bench_options *o, struct bench_side *side);
 void bench_close(struct bench_side *side);
+/* Files of open sizes run at those they state, which a stage takes from its data: warns where two
+ * sides differ. */
+void bench_warn_of_sizes(const struct bench_sides *s);
 /* All sides in turn for `seconds` each. */
 enum cli_exit bench_measure(struct bench_sides *s, const struct bench_options *o, double seconds);
 
