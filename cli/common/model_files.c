@@ -378,7 +378,7 @@ static void write_beside(const struct cli_common *c, const char *path,
         why = "out of memory";
     else if (ours && !pith_file_write(path, text->data, text->bytes, &err))
         return;
-    cli_warn("%s: layer names and recipe are not kept: %s", path, ours && known ? err.text : why);
+    cli_warn("%s: names and recipe are not kept: %s", path, ours && known ? err.text : why);
 }
 
 const char *cli_ratio_text(double before_bytes, double after_bytes, char text[32])

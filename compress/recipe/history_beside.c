@@ -45,6 +45,14 @@ static json_t *names_of(const struct pith_model *m)
     return names;
 }
 
+static json_t *value_names_of(const struct pith_model *m, const uint32_t *value, uint32_t n)
+{
+    json_t *names = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        pith_json_append(&names, json_string(m->values[value[i]].name));
+    return names;
+}
+
 static json_t *history_of(const struct pith_model *m)
 {
     json_t *all = json_array();
@@ -75,6 +83,8 @@ enum pith_status pith_history_beside(const struct pith_model *m, const struct pi
     end_text(file->data + file->bytes - END_BYTES, end);
     json_t *root =
         json_pack("{si,s{sI,ss}}", "pith", 1, "file", "bytes", (json_int_t)file->bytes, "end", end);
+    pith_json_put(&root, "inputs", value_names_of(m, m->inputs, m->n_inputs));
+    pith_json_put(&root, "outputs", value_names_of(m, m->outputs, m->n_outputs));
     pith_json_put(&root, "layers", names_of(m));
     pith_json_put(&root, "history", history_of(m));
     char *made = pith_json_text(root, JSON_COMPACT);
@@ -111,6 +121,31 @@ static enum pith_status take_names(struct pith_model *m, const json_t *names)
     return st;
 }
 
+static bool is_taken(const struct pith_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (strcmp(m->values[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of inputs or outputs without a name; "" and one that another value has are none. */
+static enum pith_status take_value_names(struct pith_model *m, const uint32_t *value, uint32_t n,
+                                         const json_t *names)
+{
+    for (uint32_t i = 0; i < n && json_array_size(names) == n; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        struct pith_value *v = &m->values[value[i]];
+        if (!name || strlen(name) > MOST_NAME || *v->name || is_taken(m, name))
+            continue;
+        char *own = pith_model_strdup(m, name);
+        if (!own)
+            return PITH_ERR_MEMORY;
+        v->name = own;
+    }
+    return PITH_OK;
+}
+
 static enum pith_status take_history(struct pith_model *m, const json_t *history)
 {
     enum pith_status st = PITH_OK;
@@ -138,6 +173,9 @@ enum pith_status pith_history_take(struct pith_model *m, uint64_t bytes,
         return st == PITH_ERR_MEMORY ? st : PITH_OK;
     if (belongs(root, bytes, end)) {
         st = has_names(m) ? PITH_OK : take_names(m, json_object_get(root, "layers"));
+        st = st ? st : take_value_names(m, m->inputs, m->n_inputs, json_object_get(root, "inputs"));
+        st = st ? st
+                : take_value_names(m, m->outputs, m->n_outputs, json_object_get(root, "outputs"));
         st = st ? st : take_history(m, json_object_get(root, "history"));
     }
     json_decref(root);

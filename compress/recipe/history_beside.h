@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* history_beside.h - what a compact or tiny file leaves out, as a text of JSON to lie beside
- * it: small.pith.json holds the names of small.pith's layers and its history.
+ * it: small.pith.json holds the names of small.pith's inputs, outputs and layers, and its history.
  *
- *     {"pith":1,"file":{"bytes":819,"end":"5c0e77a1"},"layers":["conv1","ip1"],
- *      "history":[{"verb":"prune","did":{"do":"prune",...}}]}
+ *     {"pith":1,"file":{"bytes":819,"end":"5c0e77a1"},"inputs":["data"],"outputs":["prob"],
+ *      "layers":["conv1","ip1"],"history":[{"verb":"prune","did":{"do":"prune",...}}]}
  *
  * end: the last four bytes of the file, which are its checksum: another file's text is not taken.
  */

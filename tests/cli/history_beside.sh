@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A compact file's layer names and recipe lie beside it (small.pith.json); a tiny network's file is no larger than what
+# A compact file's names and recipe lie beside it (small.pith.json); a tiny network's file is no larger than what
 # import writes, its recipe lies beside it, too. info counts zeros that are stored.
 . "$(dirname "$0")/sandbox.inc"
 size() { wc -c <"$1"; }
@@ -17,6 +17,13 @@ expect 0 pith compress digits.onnx --sparsity 0.8 --bits 3 --for size -q -o othe
 layers twice.pith | cut -d' ' -f1 | cmp -s - names || complain "names are lost on the way: $(layers twice.pith)"
 expect 0 pith recipe show twice.pith
 
+# inputs and outputs, too, as those who call the network know them
+ends() { pith info "$1" | grep -E '^(in|out)put'; }
+ends digits.onnx >ends
+grep -q ' f32' ends && ends small.pith | cmp -s - ends || complain "other inputs and outputs: $(ends small.pith)"
+expect 0 pith decode twice.pith --to onnx -q -o twice.onnx
+ends twice.onnx | cmp -s - ends || complain "decode loses names: $(ends twice.onnx)"
+
 # another file's, a broken one, none: no names, and nothing else changes
 run_all() { expect 0 pith info small.pith && expect 2 pith recipe show small.pith && grep -q 'FILE.json' .err; }
 cp small.pith.json kept
@@ -32,7 +39,7 @@ expect 0 pith info small.pith
 # what is there and is no such text stays
 echo mine >mine.pith.json
 expect 0 pith encode digits.onnx --for size -q -o mine.pith
-grep -q 'mine.pith.json: layer names and recipe are not kept: it exists' .err && [ "$(cat mine.pith.json)" = mine ] || complain "somebody's file: $(cat .err)"
+grep -q 'mine.pith.json: names and recipe are not kept: it exists' .err && [ "$(cat mine.pith.json)" = mine ] || complain "somebody's file: $(cat .err)"
 # standard output and full files have none beside them
 pith encode digits.onnx --for size -q >out.pith
 expect 0 pith encode digits.onnx -q -o full.pith
