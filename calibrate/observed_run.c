@@ -39,33 +39,38 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
         show(run, value, out, (void *)(uintptr_t)out->data);
 }
 
-static void list_answer(struct observed_run *run, uint32_t value)
+/* Among the first n. */
+static bool is_listed(const struct observed_run *run, uint32_t value, uint32_t n)
 {
-    for (uint32_t i = 0; i < run->n_answers; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (run->answer[i] == value)
-            return;
-    run->answer[run->n_answers++] = value;
+            return true;
+    return false;
 }
 
-/* Outputs, and what else is an answer, each once. */
+/* Outputs, by whose numbers the feed takes states, and behind them what else is an answer. */
 static bool list_answers(struct observed_run *run)
 {
     const struct pith_model *m = run->m;
     run->answer = calloc(2 * (size_t)m->n_outputs + 1, sizeof *run->answer);
+    for (uint32_t i = 0; i < m->n_outputs && run->answer; i++)
+        run->answer[run->n_answers++] = m->outputs[i];
     for (uint32_t i = 0; i < m->n_outputs && run->answer; i++) {
-        list_answer(run, m->outputs[i]);
-        list_answer(run, pith_answer_value(m, i));
+        const uint32_t value = pith_answer_value(m, i);
+        if (!is_listed(run, value, run->n_answers))
+            run->answer[run->n_answers++] = value;
     }
     return run->answer != NULL;
 }
 
+/* Each once. */
 static void show_answers(struct observed_run *run)
 {
     struct pith_plan *plan = pith_engine_plan(run->engine);
     for (uint32_t i = 0; i < run->n_answers; i++) {
         struct pith_tensor t;
         const void *x = pith_plan_output_data(plan, i);
-        if (x && !pith_plan_output(plan, i, &t))
+        if (x && !is_listed(run, run->answer[i], i) && !pith_plan_output(plan, i, &t))
             show(run, run->answer[i], &t, (void *)(uintptr_t)x);
     }
 }
