@@ -265,16 +265,18 @@ static enum pith_status fix_together(struct open_import *o, uint32_t *value, con
                                      const struct followed *f, bool *found)
 {
     enum pith_status status = PITH_OK;
-    for (uint32_t k = 0; k < at->n && !*found; k++)
-        for (uint32_t n = 0; n < at->n && !*found; n++) {
+    for (uint32_t k = 0; k < at->n && !*found && !status; k++)
+        for (uint32_t n = 0; n < at->n && !*found && !status; n++) {
             uint32_t with[SIZE_NAMES], size[PITH_MAX_RANK], count;
             struct stop s;
             memcpy(with, value, sizeof with);
             match_operand(o, at, f, k, n, with, size, &count);
             if (k == n || count < 2)
                 continue;
-            status = pith_onnx_find_stop(o, with, UINT32_MAX, &s);
-            if (status || s.place <= at->place)
+            const enum pith_status tried = pith_onnx_find_stop(o, with, UINT32_MAX, &s);
+            if (tried == PITH_ERR_MEMORY)
+                return tried;
+            if (tried || s.place <= at->place)
                 continue;
             memcpy(value, with, sizeof with);
             for (uint32_t i = 0; i < count && !status; i++)
