@@ -188,8 +188,7 @@ static bool sample_shape(const struct pith_value *v, const uint32_t *dim, uint32
     return true;
 }
 
-/* Dimensions of an input that open sizes give. false: there are none. */
-static bool open_dims(const struct pith_model *m, uint32_t input, bool *open)
+bool cli_open_dims(const struct pith_model *m, uint32_t input, bool *open)
 {
     bool any = false;
     for (uint32_t i = 0; i < m->n_sized; i++)
@@ -213,7 +212,7 @@ static void fit_smallest(struct pith_model *m, uint32_t input, const struct pith
         for (uint32_t k = 0; k < 4; k++)
             least[k] = own[k] < least[k] ? own[k] : least[k];
     }
-    open_dims(m, input, open);
+    cli_open_dims(m, input, open);
     const uint32_t h = open[1] ? 1 : 2; /* channels last, or first */
     memcpy(dim, least, sizeof least);
     for (uint32_t n = 0; n < MOST_CUT * MOST_CUT; n++) {
@@ -245,7 +244,8 @@ static void note_pictures(const struct cli_feed_options *in, struct pith_model *
         from->files || (stat(from->path, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)));
     cli_data_shape(m, input, &o);
     o.warn = NULL;
-    if (!there || o.rank != 4 || !open_dims(m, input, o.open) || pith_data_open(&o, &data, NULL))
+    if (!there || o.rank != 4 || !cli_open_dims(m, input, o.open) ||
+        pith_data_open(&o, &data, NULL))
         return;
     struct pith_tensor *t = &f->given[input];
     t->rank = pith_data_shape(data, t->dim);
@@ -327,7 +327,7 @@ enum cli_exit cli_cut_pictures(const struct pith_model *m, uint32_t input, struc
     struct pith_error err = {0};
     const uint32_t *dim = m->values[m->inputs[input]].dim;
     bool open[PITH_MAX_RANK] = {false};
-    open_dims(m, input, open);
+    cli_open_dims(m, input, open);
     const uint32_t h = open[1] ? 1 : 2;
     if (pith_data_cut(data, dim, &err))
         return cli_fail(&err);
@@ -353,7 +353,7 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
                                .steps = in->states.n > 0};
     cli_data_shape(m, input, &o);
     if (f->uneven) /* these are pictures */
-        open_dims(m, input, o.open);
+        cli_open_dims(m, input, o.open);
     if (pith_data_open(&o, &f->input[input].data, &err)) {
         if (!in->misfit || err.status != PITH_ERR_ARGUMENT)
             return cli_fail(&err);

@@ -77,6 +77,9 @@ bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes,
 /* PNG or JPEG by the first n bytes. */
 bool cli_is_picture(const void *head, size_t n);
 
+/* open[PITH_MAX_RANK]: true for dimensions of an input that open sizes give. false: there are none.
+ */
+bool cli_open_dims(const struct pith_model *m, uint32_t input, bool *open);
 /* Open sizes of m become those of the samples that the first of data names for input 0. *cuts: they
  * are pictures of several sizes, to be cut (cli_cut_pictures). */
 enum cli_exit cli_fit_sizes(struct pith_model *m, const struct cli_feed_options *data, bool *cuts);

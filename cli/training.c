@@ -16,8 +16,8 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
     d.size_bytes = sizeof d;
     d.preprocess = o->preprocess;
     cli_data_shape(m, 0, &d);
-    for (uint32_t i = 0; i < m->n_sized && cuts; i++)
-        d.open[m->sized[i].slot % PITH_MAX_RANK] = true; /* of the only input */
+    if (cuts)
+        cli_open_dims(m, 0, d.open);
     if (pith_data_open(&d, data, &err))
         return cli_fail(&err);
     cli_count_skipped(pith_data_skipped(*data));
