@@ -17,9 +17,7 @@ void pith_kept_free(struct kept_values *k); /* accepts NULL */
 /* Makes room for array i of `total` bytes, unless it is there. PITH_ERR_MEMORY, _IO. */
 enum pith_status pith_kept_open(struct kept_values *k, uint32_t i, uint64_t total,
                                 struct pith_error *err);
-/* Of array i, which is there, the bytes from `at` on; writes of others may run at once.
- * PITH_ERR_IO.
- */
+/* Of array i, which is there, the bytes from `at` on; others may write at once. PITH_ERR_IO. */
 enum pith_status pith_kept_write(struct kept_values *k, uint32_t i, uint64_t at, const void *data,
                                  size_t bytes, struct pith_error *err);
 /* What was written there. PITH_ERR_IO. */

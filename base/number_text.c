@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "number_text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Digits are gathered as one whole number and scaled once by a power of ten, so that up to 15
@@ -97,4 +98,13 @@ bool pith_parse_seconds(const char *text, double *seconds)
     static const struct unit units[] = {{"", 1},   {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
                                         {"m", 60}, {"h", 3600},  {NULL, 0}};
     return parse_amount(text, units, seconds);
+}
+
+const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char text[PITH_SHAPE_TEXT])
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < rank && n < PITH_SHAPE_TEXT; i++)
+        n += (size_t)snprintf(text + n, PITH_SHAPE_TEXT - n, "%s%u", i ? "x" : "", dim[i]);
+    return text;
 }

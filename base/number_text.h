@@ -4,6 +4,7 @@
 #define PITH_NUMBER_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,6 +21,11 @@ bool pith_parse_uint(const char *text, uint64_t *value);
  * "30m", "1.5h" and a bare number in seconds. */
 bool pith_parse_bytes(const char *text, double *bytes);
 bool pith_parse_seconds(const char *text, double *seconds);
+
+#define PITH_SHAPE_TEXT 96u /* bytes, enough for 8 dimensions */
+/* {1,3,224,224} as "1x3x224x224"; without dimensions "". Dimensions that there is no room for are
+ * left out. Returns text. */
+const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char text[PITH_SHAPE_TEXT]);
 
 #ifdef __cplusplus
 }

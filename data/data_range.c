@@ -89,13 +89,7 @@ enum pith_status pith_range_choose(const char *text, uint64_t n, const char *nam
     return PITH_OK;
 }
 
-const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char *out)
+const char *pith_values_text(const uint32_t *dim, uint32_t rank, char out[PITH_SHAPE_TEXT])
 {
-    int n = 0;
-    out[0] = '\0';
-    for (uint32_t i = 0; i < rank; i++)
-        n += sprintf(out + n, i ? "x%u" : "%u", dim[i]); /* at most 8 * 11 characters */
-    if (rank == 0)
-        strcpy(out, "1 value");
-    return out;
+    return rank ? pith_shape_text(dim, rank, out) : strcpy(out, "1 value");
 }

@@ -36,8 +36,8 @@ static enum pith_status does_not_fit(const struct pith_data *d, const uint32_t *
     bool one = d->source.n_samples == 1;
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s sample%s of %s %s not fit %s %s%s",
                            d->source.file.name, pith_count_text(d->source.n_samples, count),
-                           one ? "" : "s", pith_shape_text(dim, rank, is), one ? "does" : "do",
-                           d->input, pith_shape_text(d->dim, d->rank, wanted), remedy);
+                           one ? "" : "s", pith_values_text(dim, rank, is), one ? "does" : "do",
+                           d->input, pith_values_text(d->dim, d->rank, wanted), remedy);
 }
 
 /* Planes of pictures given as numbers can be cut as little as other numbers. */
@@ -358,7 +358,7 @@ enum pith_status pith_shaped_picture(struct pith_data *d, uint64_t n, struct pit
         char wanted[96], remedy[REMEDY_BYTES];
         st = pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: picture of %ux%ux%u does not fit %s %s%s",
                              name, image->channels, image->height, image->width, d->input,
-                             pith_shape_text(d->dim, d->rank, wanted),
+                             pith_values_text(d->dim, d->rank, wanted),
                              remedy_for_pictures(d, remedy));
     }
     return st;

@@ -12,6 +12,7 @@
 
 #include "base/error_fill.h"
 #include "base/count_text.h"
+#include "base/number_text.h"
 #include "pith_data.h"
 
 enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };
@@ -307,7 +308,7 @@ enum pith_status pith_image_set_channels(struct pith_image *image, uint32_t chan
 
 /* ---- numbers in messages --------------------------------------------------------------------- */
 
-/* {1,3,224,224} as "1x3x224x224"; out: at least 96 bytes. Returns out. */
-const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char *out);
+/* pith_shape_text, or "1 value". Returns out. */
+const char *pith_values_text(const uint32_t *dim, uint32_t rank, char out[PITH_SHAPE_TEXT]);
 
 #endif

@@ -121,8 +121,8 @@ const char *pith_order_text(const struct pith_order *order, const uint32_t *dim,
     if (!order || !dim || !to || !text)
         return NULL;
     char is[96], wanted[96];
-    pith_shape_text(dim, rank, is);
-    pith_shape_text(to, to_rank, wanted);
+    pith_values_text(dim, rank, is);
+    pith_values_text(to, to_rank, wanted);
     if (order->fits)
         snprintf(text, PITH_ORDER_TEXT_BYTES,
                  "transposed from %s (channels %s) to %s (channels %s)", is,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"
+#include "base/number_text.h"
 #include "base/snr.h"
 #include "core/tensor.h"
 #include "facts.h"
@@ -120,14 +121,6 @@ static uint32_t find_other(const struct report *r, const struct pith_weight_ref 
                                                                                        : UINT32_MAX;
 }
 
-static void shape_text(const struct pith_value *v, char *to, size_t room)
-{
-    size_t n = 0;
-    to[0] = '\0';
-    for (uint32_t i = 0; i < v->rank && n < room; i++)
-        n += (size_t)snprintf(to + n, room - n, "%s%u", i ? "x" : "", v->dim[i]);
-}
-
 static void fill_layer(struct report *r, uint32_t i)
 {
     const struct report_side *s = &r->side[1];
@@ -147,7 +140,7 @@ static void fill_layer(struct report *r, uint32_t i)
                                .ms = NAN};
     snprintf(l->own_name, sizeof l->own_name, "%s %u", l->op, ref->node);
     l->name = ref->layer && *ref->layer ? ref->layer : l->own_name;
-    shape_text(v, l->shape, sizeof l->shape);
+    pith_shape_text(v->dim, v->rank, l->shape);
     l->before_bytes = l->count * sizeof(float);
     if (r->side[0].m)
         l->vs = find_other(r, ref, i);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "base/number_text.h"
 #include "cli/common/engine_options.h"
 
 #define TURNS 5
@@ -189,18 +190,9 @@ double bench_share_of_roof(const struct bench_side *side, uint32_t layer)
     return 1e9 / ns * fmax(products / r->flops_per_s, bytes / bandwidth);
 }
 
-static const char *shape_text(const struct pith_tensor *t, char out[96])
-{
-    size_t n = 0;
-    out[0] = '\0';
-    for (uint32_t i = 0; i < t->rank && n < 96; i++)
-        n += (size_t)snprintf(out + n, 96 - n, "%s%u", i ? "x" : "", t->dim[i]);
-    return out;
-}
-
 void bench_warn_of_sizes(const struct bench_sides *s)
 {
-    char text[2][96];
+    char text[2][PITH_SHAPE_TEXT];
     const struct pith_plan *first = pith_engine_plan(s->side[0].engine);
     for (uint32_t i = 1; i < s->n; i++)
         for (uint32_t k = 0; k < pith_plan_input_count(first); k++) {
@@ -211,8 +203,8 @@ void bench_warn_of_sizes(const struct bench_sides *s)
                 continue;
             cli_warn("input %u of %s is %s, that of %s %s, so their times do not compare; --size "
                      "sets open sizes of both",
-                     k, s->side[0].path, shape_text(&a, text[0]), s->side[i].path,
-                     shape_text(&b, text[1]));
+                     k, s->side[0].path, pith_shape_text(a.dim, a.rank, text[0]), s->side[i].path,
+                     pith_shape_text(b.dim, b.rank, text[1]));
             break;
         }
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/number_text.h"
 #include "cli/common/json_out.h"
 #include "pith_host.h"
 #include "pith_huffman.h"
@@ -10,14 +11,6 @@
 #include "cli/common/table.h"
 #include "core/tensor.h"
 #include "pack/unpack.h"
-
-static void print_shape(const struct pith_value *v, char *out, size_t room)
-{
-    size_t n = 0;
-    out[0] = '\0';
-    for (uint32_t i = 0; i < v->rank && n < room; i++)
-        n += (size_t)snprintf(out + n, room - n, "%s%u", i ? "x" : "", v->dim[i]);
-}
 
 static void fill_row(struct layer_row *row, const struct pith_model *m,
                      const struct pith_weight_ref *ref, const struct pith_tensor_bytes *b)
@@ -29,7 +22,7 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
         snprintf(row->name, sizeof row->name, "%s", ref->layer);
     else
         snprintf(row->name, sizeof row->name, "%s %u", row->op, ref->node);
-    print_shape(v, row->shape, sizeof row->shape);
+    pith_shape_text(v->dim, v->rank, row->shape);
     row->count = c->count;
     row->kept = b->kept;
     row->bits =

@@ -2,9 +2,8 @@
 /* onnx_window.c - Conv, ConvInteger, MaxPool, AveragePool, LpPool (auto_pad resolved to numbers),
  * BatchNormalization and LRN. */
 #include "onnx/graph/onnx.h"
+#include "base/number_text.h"
 #include "op_interface/op_attr.h"
-
-#include <stdio.h>
 
 enum auto_pad { NOTSET = 0, SAME_UPPER = 1, SAME_LOWER = 2, VALID = 3 };
 
@@ -90,14 +89,6 @@ static enum pith_status spatial_rank(struct onnx_lower *l, uint32_t *n)
     return PITH_OK;
 }
 
-static void shape_text(const uint32_t *dim, uint32_t n, char text[96])
-{
-    size_t at = 0;
-    text[0] = 0;
-    for (uint32_t i = 0; i < n && at < 80; i++)
-        at += (size_t)snprintf(text + at, 96 - at, "%s%u", i ? "x" : "", dim[i]);
-}
-
 /* kernel_shape repeats what the weight's shape says; where it is given it must agree. */
 static enum pith_status check_kernel(struct onnx_lower *l, const struct shape *w, uint32_t n)
 {
@@ -113,10 +104,10 @@ static enum pith_status check_kernel(struct onnx_lower *l, const struct shape *w
     }
     if (same)
         return PITH_OK;
-    char a[96], b[96];
-    shape_text(dims, given.n, a);
-    shape_text(w->dim + 2, n, b);
-    return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "kernel %s does not match weight %s", a, b);
+    char a[PITH_SHAPE_TEXT], b[PITH_SHAPE_TEXT];
+    return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "kernel %s does not match weight %s",
+                               pith_shape_text(dims, given.n, a),
+                               pith_shape_text(w->dim + 2, n, b));
 }
 
 static enum pith_status check_channels(struct onnx_lower *l, const struct shape *x,

@@ -56,12 +56,13 @@ struct integer_layer {
     uint32_t n_corrected;
 };
 
-/* Everything from the float layer: scales (the largest of each row, or of all, becomes `most`),
- * weights to the nearest integer, bias and factors. first: NULL, or a layer whose q, stored and
- * scale this one has as well: scales of rows then become as wide as both need, and the layers made
- * before are right again after pith_layer_store_all. turned_of: NULL, or the layer made of what the
- * plan says that this one's weight is turned of. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a
- * weight or bias is NaN or infinite, or beyond what f32 scales can express. */
+/* l: node and turned_of are set, all else is 0. Everything from the float layer: scales (the
+ * largest of each row, or of all, becomes `most`), weights to the nearest integer, bias and
+ * factors. first: NULL, or a layer whose q, stored and scale this one has as well: scales of rows
+ * then become as wide as both need, and the layers made before are right again after
+ * pith_layer_store_all. turned_of: NULL, or the layer made of what the plan says that this one's
+ * weight is turned of. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a weight or bias is NaN or infinite,
+ * or beyond what f32 scales can express. */
 enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t out,
                                          struct integer_layer *first, struct integer_layer *l,
                                          struct pith_error *err);

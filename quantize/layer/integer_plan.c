@@ -121,8 +121,7 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
     const struct pith_model *m = p->m;
     if (pith_op_is(node->op, TRAIT_RECURS))
         return "it has an open length, sequence lengths, other activations, one step without a "
-               "state, "
-               "or no ranges";
+               "state, or no ranges";
     if (!pith_op_traits(node->op).integer_op)
         return "the operator has no integer form";
     if (!weight_is_by_row(m, node))

@@ -112,6 +112,22 @@ static void amounts(void **state)
     }
 }
 
+static void shapes(void **state)
+{
+    (void)state;
+    uint32_t dim[12] = {1, 3, 224, 5};
+    char text[PITH_SHAPE_TEXT + 1];
+    text[PITH_SHAPE_TEXT] = '#';
+    assert_string_equal(pith_shape_text(dim, 4, text), "1x3x224x5");
+    assert_string_equal(pith_shape_text(dim, 1, text), "1");
+    assert_string_equal(pith_shape_text(dim, 0, text), "");
+    for (int i = 0; i < 12; i++)
+        dim[i] = UINT32_MAX;
+    assert_int_equal(strlen(pith_shape_text(dim, 8, text)), 8 * 10 + 7);
+    assert_int_equal(strlen(pith_shape_text(dim, 12, text)), PITH_SHAPE_TEXT - 1);
+    assert_int_equal(text[PITH_SHAPE_TEXT], '#');
+}
+
 static void counts(void **state)
 {
     (void)state;
@@ -446,6 +462,7 @@ int main(void)
         cmocka_unit_test(whole_numbers),
         cmocka_unit_test(decimals),
         cmocka_unit_test(amounts),
+        cmocka_unit_test(shapes),
         cmocka_unit_test(counts),
         cmocka_unit_test(allowed_sets),
         cmocka_unit_test(errors),
