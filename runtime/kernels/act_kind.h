@@ -18,6 +18,7 @@ enum act_kind {
     ACT_SWISH = 10 /* x * sigmoid(x) */
 };
 
+/* What happens to a finished sum or to a value: y = act(x), a and b its parameters. */
 struct dense_act {
     enum act_kind kind;
     float a, b;
