@@ -19,6 +19,7 @@
 #include "pith_compress.h"
 #include "pith_host.h"
 #include "model/plain_copy.h"
+#include "runtime/core/tensor.h"
 #include "ranks_start.h"
 #include "cli/common/stage_options.h"
 #include "stage_command.h"
@@ -284,6 +285,7 @@ static enum cli_exit put_out(struct target *t, const struct pith_model *m,
         print_summary(t, r, before_bytes);
     if (!rc)
         log_result(t, r);
+    cli_warn_nothing_kept(&rows);
     cli_layer_rows_free(&rows);
     return rc;
 }
@@ -570,6 +572,24 @@ static bool is_done(const struct compress_options *o)
            pith_goal_compress_is_done(o->checkpoint, o->common.output);
 }
 
+/* In the types that the file has: of f16 and of integers fewer than as f32. Codebooks count as f32.
+ */
+static uint64_t constant_bytes(const struct pith_model *m)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        if (!c)
+            continue;
+        const enum pith_type type = c->integers ? c->integers->type
+                                    : c->stored ? c->stored
+                                                : m->values[i].type;
+        bytes += c->count * (uint64_t)pith_type_bytes(type) +
+                 (c->integers ? c->integers->n * sizeof(float) : 0);
+    }
+    return bytes;
+}
+
 static enum cli_exit run_with_output(struct compress_options *o, const char *path)
 {
     struct pith_import_opts import;
@@ -585,9 +605,8 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
         rc = cli_import_opts(&o->import, &import, &storage);
     if (!rc)
         rc = cli_load_model(path, &import, &m);
-    for (uint32_t i = 0; !rc && i < m->n_values; i++)
-        if (m->values[i].constant)
-            before_bytes += m->values[i].constant->count * sizeof(float);
+    if (!rc)
+        before_bytes = constant_bytes(m);
     if (!rc && searches(o, recipe)) {
         rc = drop_large_codebooks(&m);
         if (!rc)

@@ -545,6 +545,7 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
         report_missed(s, r, written, &rows);
         rc = EXIT_NO;
     }
+    cli_warn_nothing_kept(&rows);
     cli_layer_rows_free(&rows);
     return rc;
 }

@@ -136,7 +136,8 @@ static void add_row(struct cli_table *t, const struct layer_row *row)
 
 void cli_print_layers(const struct layer_rows *r, FILE *out)
 {
-    static const char *const heads[] = {"layer", "shape", "kept", "bits", "code", "bytes", "was"};
+    static const char *const heads[] = {"layer", "shape", "kept",  "bits",
+                                        "code",  "bytes", "as f32"};
     struct cli_table t;
     cli_table_start(&t, 7);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -151,6 +152,14 @@ void cli_print_layers(const struct layer_rows *r, FILE *out)
                                 .code = "",
                                 .bytes = r->bytes});
     cli_table_print(&t, out);
+}
+
+void cli_warn_nothing_kept(const struct layer_rows *r)
+{
+    if (r->weights && !r->kept)
+        cli_warn("all weights are 0: on these samples the outputs vary so little that constants "
+                 "meet the "
+                 "goal. Try samples of every kind that the network will see");
 }
 
 void cli_json_layers(const struct layer_rows *r)

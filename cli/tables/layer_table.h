@@ -36,6 +36,8 @@ enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
 enum cli_exit cli_count_nonzeros(struct layer_rows *rows, const void *file, size_t bytes,
                                  const char *path);
 void cli_layer_rows_free(struct layer_rows *rows);
+/* Warns where no weight is left: a goal of outputs alone allows that where they hardly vary. */
+void cli_warn_nothing_kept(const struct layer_rows *rows);
 
 /* The table with a total, to out. */
 void cli_print_layers(const struct layer_rows *rows, FILE *out);

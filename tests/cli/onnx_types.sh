@@ -63,6 +63,10 @@ save("kmeans", [h.make_node("MatMul", ["x", "w"], ["y"])],
 for name, dtype, kind in (("f16", np.float16, T.FLOAT16), ("bf16", ml_dtypes.bfloat16, T.BFLOAT16)):
     save(name, [h.make_node("MatMul", ["x", "w"], ["a"], name="fc0"), h.make_node("Relu", ["a"], ["y"])],
          {"w": weight.astype(dtype)}, kind, kind)
+save("flat", [h.make_node("MatMul", ["x", "w"], ["a"]), h.make_node("Add", ["a", "b"], ["c"]),
+              h.make_node("Softmax", ["c"], ["y"])],
+     {"w": (weight * 1e-3).astype(np.float32), "b": rng.standard_normal(64).astype(np.float32)})
+np.save("x.npy", rng.standard_normal((100, 64)).astype(np.float32))
 END
 size() { wc -c <"$1"; }
 
@@ -104,6 +108,13 @@ for net in i8_tensor i8_channel u8_tensor u8_channel f16 bf16 digits; do
     done
     same info.onnx info.pith
 done
+
+# compress compares with the types of the file, and says when no weight is left.
+expect 0 pith compress f16.onnx -d x.npy -f -o small.pith
+grep -q ", was 8.00 KiB: " .err || complain "compress f16.onnx: $(cat .err)"
+grep -q "all weights are 0" .err && complain "compress f16.onnx: $(cat .err)"
+expect 0 pith compress flat.onnx -d x.npy -f -o small.pith
+grep -q "all weights are 0" .err || complain "compress flat.onnx: $(cat .err)"
 
 # Inputs and outputs of 16 bits stay what they are in ONNX, and so do weights whose numbers have 16 bits.
 for net in f16 bf16; do
