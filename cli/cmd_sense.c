@@ -133,8 +133,11 @@ static void print_worst(const struct sensing *s)
         char db[16], layer[256];
         pith_escape_text(l->layer, layer, sizeof layer);
         format_db(l->cost[middle(s)].output_db, db);
-        printf("%s'%s' (%s dB, %" PRIu64 " of %" PRIu64 " predictions changed)", i ? ", " : "",
-               layer, db, l->cost[middle(s)].changed, s->found.predictions);
+        printf("%s'%s' (%s dB", i ? ", " : "", layer, db);
+        if (s->found.predictions)
+            printf(", %" PRIu64 " of %" PRIu64 " predictions changed",
+                   l->cost[middle(s)].changed, s->found.predictions);
+        putchar(')');
     }
     putchar('\n');
 }

@@ -52,7 +52,7 @@ static void say_bits(const struct cli_common *c, const struct pith_stage_report 
 
 static void say_outputs(const struct cli_common *c, const struct pith_stage_report *r)
 {
-    char how[48], from[96], expected[32] = "";
+    char how[48], from[96], expected[32] = "", changed[96] = "";
     if (isinf(r->reported_db))
         snprintf(how, sizeof how,
                  r->reported_db > 0 ? "identical" : "infinite or NaN in one of the networks");
@@ -65,8 +65,10 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
         snprintf(from, sizeof from, "the calibration samples");
     if (!isnan(r->expected_changes))
         snprintf(expected, sizeof expected, " (%.1f %% expected)", 100 * r->expected_changes);
-    cli_summary(c, "outputs    %s on %s, %" PRIu64 " of %" PRIu64 " predictions changed%s", how,
-                from, r->changed, r->predictions, expected);
+    if (r->predictions)
+        snprintf(changed, sizeof changed, ", %" PRIu64 " of %" PRIu64 " predictions changed%s",
+                 r->changed, r->predictions, expected);
+    cli_summary(c, "outputs    %s on %s%s", how, from, changed);
 }
 
 /* What these figures cannot say. */
@@ -155,7 +157,7 @@ void cli_print_quantized(const struct cli_common *c, const struct pith_stage_rep
     cli_table_print(&t, stderr);
     say_methods(c, r);
     bool lost = cli_lost_much(r);
-    if (r->predictions) {
+    if (r->measured) {
         say_outputs(c, r);
         say_unsure(r);
     }

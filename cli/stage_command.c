@@ -47,13 +47,14 @@ static void json_quantized(const struct pith_quantize_layer *l)
 /* Share of predictions that quantize is expected to change on other samples. */
 static double expected_changes(const struct pith_stage_report *r)
 {
-    return isnan(r->expected_changes) ? (double)r->changed / (double)r->predictions
-                                      : r->expected_changes;
+    return r->predictions == 0          ? 0
+           : isnan(r->expected_changes) ? (double)r->changed / (double)r->predictions
+                                        : r->expected_changes;
 }
 
 bool cli_lost_much(const struct pith_stage_report *r)
 {
-    return r->predictions &&
+    return r->measured &&
            (!(r->output_db >= PITH_LOST_DB) || expected_changes(r) > PITH_LOST_ANSWERS);
 }
 
@@ -86,7 +87,7 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     cli_json_close(']');
     if (r->synthetic)
         cli_json_uint("synthetic", r->synthetic);
-    if (r->predictions) {
+    if (r->measured) {
         cli_json_uint("held_out", r->held_out);
         cli_json_bool("ranges_given", r->ranges_given);
         cli_json_number("snr_db", r->reported_db);

@@ -158,7 +158,9 @@ static double noise_now(const struct allocation *k)
 
 static uint64_t changed_now(const struct allocation *k)
 {
-    return k->answers.first.rows - k->answers.first.agree;
+    uint64_t changed;
+    (void)pith_sqnr_predictions(&k->answers, &changed);
+    return changed;
 }
 
 /* What is now in m goes into the report. */
@@ -169,7 +171,8 @@ static void take_measured(const struct allocation *k, struct pith_stage_report *
         pith_sqnr_reported_db(&k->answers, k->request->samples->feed, &r->reported_error_db);
     r->held_out = k->request->held->n_held;
     r->expected_changes = pith_sqnr_expected_changes(&k->answers);
-    r->changed = changed_now(k);
+    r->predictions = pith_sqnr_predictions(&k->answers, &r->changed);
+    r->measured = true;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -741,7 +744,6 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
         st = PITH_OK; /* quantized, and then no way to watch it */
     if (measured) {
         const double enough = request->may_buy ? ENOUGH_DB : PITH_KEEP_FLOOR_DB;
-        r->predictions = k.answers.first.rows;
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);

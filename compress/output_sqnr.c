@@ -131,6 +131,15 @@ static uint64_t count_changes(const float *y, size_t rows, const float *was, con
     return changed;
 }
 
+uint64_t pith_sqnr_predictions(const struct output_sqnr *a, uint64_t *changed)
+{
+    bool classes = false;
+    for (uint32_t i = 0; i < a->n_outputs; i++) /* scores beside their Softmax are classes, too */
+        classes |= a->output[i].value == a->output[0].value && a->output[i].kind.classes;
+    *changed = classes ? a->first.rows - a->first.agree : 0;
+    return classes ? a->first.rows : 0;
+}
+
 double pith_sqnr_expected_changes(const struct output_sqnr *a)
 {
     const struct kept_outputs *o = &a->output[0];

@@ -33,8 +33,9 @@ struct pith_stage_report {
     /* QUANTIZE with data: outputs against those of the float network, on the held-out samples */
     uint64_t held_out; /* so many, or steps; 0: there were too few, and it is those fitted to */
     bool ranges_given; /* by a calibration before: on which samples is not known */
+    bool measured;
     uint64_t predictions,
-        changed; /* predictions compared (0: nothing was measured), other ones now */
+        changed; /* predictions compared (0: output 0 is no row of classes), other ones now */
     double
         expected_changes; /* share of predictions, from the changes of logits on the held-out
                              samples and the margins of all; NAN: output 0 is no row of classes */

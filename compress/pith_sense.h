@@ -68,8 +68,8 @@ struct pith_sense_layer {
 };
 
 struct pith_sense {
-    uint64_t samples,
-        predictions; /* run in each trial; their predictions (of sequences: one a step) */
+    uint64_t samples, predictions; /* run in each trial; their predictions (of sequences: one a
+                                      step), 0 where output 0 is no row of classes */
     uint32_t n_layers, n_trials;
     struct pith_sense_layer *layer; /* owns; in the order of execution */
     struct pith_sense_cost *costs;  /* owns */

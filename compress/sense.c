@@ -202,7 +202,8 @@ static enum pith_status try_layer(struct sense *s, const struct kept_layer *l,
     s->changed = NULL;
     cost->output_db = none ? (double)NAN : pith_sqnr_db(&s->answers);
     cost->layer_db = none ? (double)NAN : pith_difference_snr_db(&s->layer_sums);
-    cost->changed = none ? 0 : s->answers.first.rows - s->answers.first.agree;
+    if (!none)
+        (void)pith_sqnr_predictions(&s->answers, &cost->changed);
     if (!st && o->progress &&
         !o->progress(o->user, ++s->done, (uint64_t)s->n_layers * s->opts->n_trials))
         st = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
@@ -221,13 +222,14 @@ static enum pith_status choose_grids(struct sense *s, const struct pith_sense_tr
 static enum pith_status try_all(struct sense *s, struct pith_sense *r)
 {
     enum pith_status st = PITH_OK;
+    uint64_t changed;
     for (uint32_t t = 0; t < r->n_trials && !st; t++) {
         if (s->opts->trials[t].kind == PITH_SENSE_ACTIVATIONS)
             st = choose_grids(s, &s->opts->trials[t]);
         for (uint32_t i = 0; i < s->n_layers && !st; i++)
             st = try_layer(s, &s->layer[i], &s->opts->trials[t], &r->layer[i].cost[t]);
     }
-    r->predictions = s->answers.first.rows;
+    r->predictions = pith_sqnr_predictions(&s->answers, &changed);
     return st;
 }
 
