@@ -135,8 +135,8 @@ static void print_worst(const struct sensing *s)
         format_db(l->cost[middle(s)].output_db, db);
         printf("%s'%s' (%s dB", i ? ", " : "", layer, db);
         if (s->found.predictions)
-            printf(", %" PRIu64 " of %" PRIu64 " predictions changed",
-                   l->cost[middle(s)].changed, s->found.predictions);
+            printf(", %" PRIu64 " of %" PRIu64 " predictions changed", l->cost[middle(s)].changed,
+                   s->found.predictions);
         putchar(')');
     }
     putchar('\n');

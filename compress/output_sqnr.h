@@ -48,7 +48,8 @@ double pith_sqnr_db(const struct output_sqnr *a);
  * states of feed (NULL: none is); where all are, of all. *error: its standard error in dB. */
 double pith_sqnr_reported_db(const struct output_sqnr *a, const struct pith_feed *feed,
                              double *error);
-/* Predictions of output 0 in the runs compared, and how many changed; 0: it is no row of classes. */
+/* Predictions of output 0 in the runs compared, and how many changed; 0: it is no row of classes.
+ */
 uint64_t pith_sqnr_predictions(const struct output_sqnr *a, uint64_t *changed);
 /* Share of predictions of output 0 that such changes change: those of each sample compared, added
  * to the logits of every sample, the others included. A dozen samples thus show changes that are

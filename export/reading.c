@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include "kernels/ref/integer_range.h"
+#include "model/operator_kind.h"
 
 /* ---- what stands in the model -------------------------------------------------------------- */
 
@@ -16,7 +17,7 @@ static const char *layer_name(const struct pith_model *m, const struct pith_node
 enum pith_status pith_export_refuse(struct reading *r, const struct pith_node *n, const char *why)
 {
     return pith_error_fill(r->err, PITH_ERR_UNSUPPORTED, "layer '%s': %s %s", layer_name(r->m, n),
-                           pith_op_text(n->op), why);
+                           pith_node_text(n), why);
 }
 
 struct pith_node *pith_export_only_reader(const struct reading *r, uint32_t v)

@@ -4,7 +4,7 @@
  * HardSwish, a Softmax over flattened axes, and a transposed right side that is not constant. */
 #include "onnx_export.h"
 #include "base/error_fill.h"
-#include "onnx/graph/onnx_kind.h"
+#include "model/operator_kind.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 

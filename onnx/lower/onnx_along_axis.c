@@ -2,7 +2,7 @@
 /* onnx_along_axis.c - operators along one axis: ArgMax, ArgMin, Hardmax, CumSum, LpNormalization.
  */
 #include "onnx/graph/onnx.h"
-#include "onnx/graph/onnx_kind.h"
+#include "model/operator_kind.h"
 #include "op_interface/op_attr.h"
 
 /* The attribute `axis`, made non-negative, into its slot; the kind into its own. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_elementwise.c - elementwise operators that share one operator here. */
 #include "onnx/graph/onnx.h"
-#include "onnx/graph/onnx_kind.h"
+#include "model/operator_kind.h"
 #include "op_interface/op_attr.h"
 
 enum pith_status pith_lower_kind(struct onnx_lower *l)

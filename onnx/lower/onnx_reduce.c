@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_reduce.c - reductions. ReduceMean is older here and has its own operator. */
 #include "onnx/graph/onnx.h"
-#include "onnx/graph/onnx_kind.h"
+#include "model/operator_kind.h"
 #include "op_interface/op_attr.h"
 
 static enum pith_status become_unary(struct onnx_lower *l, enum unary_kind kind)

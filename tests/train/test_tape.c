@@ -342,7 +342,7 @@ static struct pith_model *then(uint32_t op, uint32_t n_in, int32_t kind)
 static void refusals_name_the_node(void **state)
 {
     (void)state;
-    refuse(then(PITH_OP_UNARY, 1, UNARY_FLOOR), 8, PITH_ERR_UNSUPPORTED, "node 'guilty' (Unary)");
+    refuse(then(PITH_OP_UNARY, 1, UNARY_FLOOR), 8, PITH_ERR_UNSUPPORTED, "node 'guilty' (Floor)");
     refuse(then(PITH_OP_MOD, 2, 1), 8, PITH_ERR_UNSUPPORTED, "node 'guilty' (Mod) has no gradient");
     refuse(residual_net(1), 12, PITH_ERR_ARGUMENT, "12");
     struct pith_model *m = residual_net(1);

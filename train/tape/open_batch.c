@@ -11,6 +11,7 @@
 #include "op_interface/op_attr.h"
 #include "op_interface/op_info.h"
 #include "pith_host.h"
+#include "model/operator_kind.h"
 #include "core/tensor.h"
 #include "training_graph.h"
 
@@ -55,7 +56,7 @@ static enum pith_status not_following(const struct opening *o, const struct pith
     return pith_error_set(o->g->err, PITH_ERR_UNSUPPORTED,
                           "node '%.100s' (%s) does not follow a batch of %u: train with a batch "
                           "of 8, or import the network with its batch open",
-                          node->name, pith_op_text(node->op), o->samples);
+                          node->name, pith_node_text(node), o->samples);
 }
 
 static uint32_t new_value(const struct opening *o, uint32_t like, const struct shape *one)

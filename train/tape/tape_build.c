@@ -3,6 +3,7 @@
 #include "check_batch.h"
 #include "base/cpu_allowed.h"
 #include "kernels/kernel_ordered.h"
+#include "model/operator_kind.h"
 #include "train/state/ranks.h"
 #include "tape_state.h"
 #include "train/kernels/train_kernels.h"
@@ -108,13 +109,13 @@ static enum pith_status shape_node(struct tape *t, struct tape_shapes *s,
     if (info->flags & OP_CONTROL)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "node '%.100s' (%s): branches cannot be trained", node->name,
-                              pith_op_text(node->op));
+                              pith_node_text(node));
     if (info->shape(&args))
         return pith_error_set(
             err, PITH_ERR_UNSUPPORTED,
             "node '%.100s' (%s) does not follow a batch of %u: import the network "
             "with its batch open",
-            node->name, pith_op_text(node->op), t->opts.batch / t->n_slices);
+            node->name, pith_node_text(node), t->opts.batch / t->n_slices);
     bool needs = false; /* indices and conditions do not move */
     for (uint32_t i = 0; i < node->n_out; i++) {
         t->wants_grad[node->out[i]] = wants && s->out[i]->type == PITH_F32;
@@ -122,7 +123,7 @@ static enum pith_status shape_node(struct tape *t, struct tape_shapes *s,
     }
     if (needs && (!pith_grad_of(node) || s->out[0]->type != PITH_F32))
         return pith_error_set(err, PITH_ERR_UNSUPPORTED, "node '%.100s' (%s) has no gradient",
-                              node->name, pith_op_text(node->op));
+                              node->name, pith_node_text(node));
     return PITH_OK;
 }
 

@@ -2,6 +2,7 @@
 /* tape_steps.c - building a tape: layouts, steps, who writes a gradient first, tensors, nodes. */
 #include "tape_recompute.h"
 #include "tape_state.h"
+#include "model/operator_kind.h"
 
 #include <string.h>
 
@@ -443,7 +444,7 @@ static enum pith_status prepare_step(struct tape *t, struct tape_step *step,
     }
     if (status == PITH_ERR_UNSUPPORTED)
         return pith_error_set(err, status, "node '%.100s' (%s) cannot be trained here",
-                              t->m->nodes[step->at].name, pith_op_text(t->m->nodes[step->at].op));
+                              t->m->nodes[step->at].name, pith_node_text(&t->m->nodes[step->at]));
     return status ? pith_tape_no_memory(err) : PITH_OK;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "onnx_kind.h"
-#include "core/op_number.h"
-#include "op_interface/op_attr.h"
+#include "operator_kind.h"
 
 #include <string.h>
+
+#include "core/op_number.h"
+#include "op_interface/op_attr.h"
+#include "pith_host.h"
 
 static const struct kind_row {
     uint32_t op;
@@ -78,4 +80,12 @@ const char *pith_onnx_kind_name(uint32_t op, int32_t kind)
         if (rows[i].op == op && rows[i].kind == kind && !rows[i].newer)
             return rows[i].op_type;
     return NULL;
+}
+
+const char *pith_node_text(const struct pith_node *node)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == node->op && rows[i].kind == node->attr[ATTR_KIND])
+            return rows[i].op_type;
+    return pith_op_text(node->op);
 }
