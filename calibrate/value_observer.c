@@ -202,7 +202,7 @@ void pith_observer_see(struct value_observer *o, const float *x, size_t n,
                        const struct count_team *team)
 {
     struct run_sums r = {0};
-    if (o->detail == OBSERVE_NOTHING)
+    if (o->detail == OBSERVE_NOTHING || n == 0) /* such as an empty cache */
         return;
     if (o->sum.channel)
         sum_channels(o, x, team, &r);

@@ -280,6 +280,36 @@ static enum cli_exit begin_shapes(const struct pith_model *m, struct cli_feed *f
     return f->given ? EXIT_DONE : cli_no_memory();
 }
 
+/* The size that dimension `sized` of an input is, by number; m->n_sizes: it is a formula. */
+static uint32_t size_of(const struct pith_model *m, const struct pith_sized *sized)
+{
+    uint32_t s = 0;
+    while (s < m->n_sizes && strcmp(m->sizes[s].name, sized->formula) != 0)
+        s++;
+    return s;
+}
+
+/* A decoder's cache that is not given is empty: its length is a size that may be 0, and that no
+ * given input has. */
+static void empty_caches(struct pith_model *m, struct cli_feed *f)
+{
+    for (uint32_t k = 0; k < m->n_sized; k++) {
+        const uint32_t input = m->sized[k].slot / PITH_MAX_RANK, size = size_of(m, &m->sized[k]);
+        bool alone = size < m->n_sizes && !f->taken[input] && !f->from_array[input];
+        for (uint32_t j = 0; j < m->n_sized && alone; j++) {
+            const uint32_t other = m->sized[j].slot / PITH_MAX_RANK;
+            const bool given = f->taken[other] || f->from_array[other];
+            alone = j == k || (other != input && !(given && size_of(m, &m->sized[j]) == size));
+        }
+        if (!alone || pith_model_least_size(m, size) > 0)
+            continue;
+        const struct pith_value *v = &m->values[m->inputs[input]];
+        f->given[input].rank = v->rank;
+        memcpy(f->given[input].dim, v->dim, sizeof v->dim);
+        f->given[input].dim[m->sized[k].slot % PITH_MAX_RANK] = 0;
+    }
+}
+
 static enum cli_exit fit_given(struct pith_model *m, const struct cli_feed *f)
 {
     struct pith_error err = {0};
@@ -307,6 +337,8 @@ static enum cli_exit fit_sizes(const struct cli_feed_options *in, struct pith_mo
                 note_shape(in, m, k, &from, true, f);
         }
     }
+    if (f->taken)
+        empty_caches(m, f);
     return fit_given(m, f);
 }
 
@@ -579,6 +611,56 @@ static enum cli_exit make_masks(const struct pith_model *m, struct cli_feed *f)
     return EXIT_DONE;
 }
 
+/* first, first + each, ... in all elements of v; owned by the caller. NULL: no memory, or a type
+ * that holds no such numbers. */
+static void *counted(const struct pith_value *v, int64_t first, int64_t each)
+{
+    const uint64_t n = pith_value_elems(v);
+    void *made = calloc(n + 1, sizeof(int64_t));
+    for (uint64_t i = 0; i < n && made; i++) {
+        const int64_t x = first + (int64_t)i * each;
+        if (v->type == PITH_I64)
+            ((int64_t *)made)[i] = x;
+        else if (v->type == PITH_I32)
+            ((int32_t *)made)[i] = (int32_t)x;
+        else if (v->type == PITH_F32)
+            ((float *)made)[i] = (float)x;
+        else
+            ((uint8_t *)made)[i] = (uint8_t)x;
+    }
+    return made;
+}
+
+/* What empty_caches made empty, and beside such a cache what follows from it: a mask of ones, and
+ * positions from 0 on. */
+static enum cli_exit fill_decoder(const struct pith_model *m, struct cli_feed *f)
+{
+    uint32_t caches = 0, first = 0;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        const struct pith_value *v = &m->values[m->inputs[i]];
+        if (f->taken[i] || f->given[i].rank == UINT32_MAX || pith_value_elems(v) > 0)
+            continue;
+        first = caches++ ? first : i;
+        if (!(f->constant[i] = counted(v, 0, 0)))
+            return cli_no_memory();
+    }
+    for (uint32_t i = 0; i < m->n_inputs && caches; i++) {
+        const struct pith_value *v = &m->values[m->inputs[i]];
+        const bool mask = strstr(v->name, "mask"), positions = strstr(v->name, "position");
+        if (f->taken[i] || f->constant[i] || v->rank != 2 || !(mask || positions) || f->uneven)
+            continue;
+        if (!(f->constant[i] = counted(v, mask, !mask)))
+            return cli_no_memory();
+    }
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        if (f->constant[i])
+            f->input[i].constant = f->constant[i];
+    if (caches)
+        cli_warn("input '%s'%s not given: the cache is empty, as before the first token",
+                 m->values[m->inputs[first]].name, caches > 1 ? " and others are" : " is");
+    return EXIT_DONE;
+}
+
 static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_model *m,
                               char **operands, uint32_t n_operands, struct cli_feed *f)
 {
@@ -609,7 +691,8 @@ static enum cli_exit open_all(const struct cli_feed_options *in, struct pith_mod
         rc = input[i] == BY_ARRAYS
                  ? open_arrays(in, m, i, path[i], f)
                  : open_data(in, m, input[i], &(struct origin){.path = path[i]}, f);
-    return rc ? rc : make_masks(m, f);
+    rc = rc ? rc : make_masks(m, f);
+    return rc ? rc : fill_decoder(m, f);
 }
 
 /* Samples of several inputs belong together by their numbers. */

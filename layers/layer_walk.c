@@ -15,6 +15,7 @@
 #include "base/in_parallel.h"
 #include "base/kept_values.h"
 #include "core/tensor.h"
+#include "model/model_sizes.h"
 #include "pith_pack.h"
 
 /* Arrays by value number of the model, whose nodes do not change while a walk lives. */
@@ -39,6 +40,7 @@ struct piece {
     struct pith_model m;
     struct pith_const *constant; /* [m.n_values] plain ones in place of the model's */
     uint32_t *origin;            /* [m.n_values] number in the model */
+    uint32_t *node;              /* [last - first] number in m, which nodes have that do anything */
 };
 
 /* ---- making a piece -------------------------------------------------------------------------- */
@@ -90,7 +92,9 @@ static bool make_room(const struct layer_walk *w, struct piece *p)
     p->m.outputs = calloc(ends, sizeof *p->m.outputs);
     p->constant = calloc(ends, sizeof *p->constant);
     p->origin = calloc(ends, sizeof *p->origin);
-    return p->m.values && p->m.nodes && p->m.inputs && p->m.outputs && p->constant && p->origin;
+    p->node = calloc(p->last - p->first + (size_t)1, sizeof *p->node);
+    return p->node && p->m.values && p->m.nodes && p->m.inputs && p->m.outputs && p->constant &&
+           p->origin;
 }
 
 /* Arrays alone; their elements belong to the model. */
@@ -102,21 +106,27 @@ static void free_piece(struct piece *p)
     free(p->m.outputs);
     free(p->constant);
     free(p->origin);
+    free(p->node);
 }
 
-/* node->in and out point behind the inputs. */
+/* node->in and out point behind the inputs. p->node: what becomes of the model's nodes. */
 static void copy_nodes(struct layer_walk *w, struct piece *p)
 {
     uint32_t *ends = p->m.inputs + count_ends(w, p) + 1;
     for (uint32_t i = p->first; i < p->last; i++) {
-        struct pith_node *node = &p->m.nodes[p->m.n_nodes++];
+        struct pith_node *node = &p->m.nodes[p->m.n_nodes];
         const struct pith_node *from = &w->m->nodes[i];
+        const uint32_t n_in = pith_node_filled_inputs(w->m, from, ends);
+        if (n_in == UINT32_MAX)
+            continue;
+        p->node[i - p->first] = p->m.n_nodes++;
         *node = *from;
+        node->n_in = n_in;
         node->in = ends;
         node->out = ends + node->n_in;
         ends += node->n_in + node->n_out;
         for (uint32_t k = 0; k < node->n_in; k++)
-            node->in[k] = number_in_piece(w, p, from->in[k]);
+            node->in[k] = number_in_piece(w, p, node->in[k]);
         for (uint32_t k = 0; k < node->n_out; k++)
             node->out[k] = number_in_piece(w, p, from->out[k]);
     }
@@ -470,7 +480,7 @@ static enum pith_status record_samples(struct run *r, struct value_record *to,
  * y out, for the last state is all that is read. */
 static void add_output(struct piece *p, const struct record_spec *spec)
 {
-    struct pith_node *node = &p->m.nodes[spec->node - spec->first];
+    struct pith_node *node = &p->m.nodes[p->node[spec->node - spec->first]];
     struct pith_value *v = &p->m.values[p->m.n_values];
     if (!spec->dim || node->out[spec->output] != PITH_VALUE_NONE)
         return;
@@ -500,7 +510,7 @@ static void free_recorders(struct run *r, uint32_t n)
 static enum pith_status open_recorders(struct run *r, const struct record_spec *spec,
                                        struct value_record *to, struct pith_error *err)
 {
-    const uint32_t n = threads_of(r), node = spec->node - spec->first,
+    const uint32_t n = threads_of(r), node = r->piece->node[spec->node - spec->first],
                    v = r->piece->m.nodes[node].out[spec->output];
     r->recorder = calloc(n, sizeof *r->recorder);
     to->elems = v == PITH_VALUE_NONE ? 0 : pith_value_elems(&r->piece->m.values[v]);

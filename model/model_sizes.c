@@ -11,6 +11,7 @@
 #include "base/error_fill.h"
 #include "host/size_expression.h"
 #include "host/sizes.h"
+#include "core/op_number.h"
 #include "op_interface/op_info.h"
 
 static void names_of(const struct pith_model *m, struct size_names *names)
@@ -330,4 +331,25 @@ enum pith_status pith_model_same_sizes(struct pith_model *m, const struct pith_m
     const enum pith_status st = pith_model_fit_sizes(m, t, like->n_inputs, err);
     free(t);
     return st;
+}
+
+/* ---- values without elements ----------------------------------------------------------------- */
+
+static bool is_empty(const struct pith_model *m, uint32_t v)
+{
+    return v != PITH_VALUE_NONE && pith_value_elems(&m->values[v]) == 0;
+}
+
+uint32_t pith_node_filled_inputs(const struct pith_model *m, const struct pith_node *node,
+                                 uint32_t *in)
+{
+    uint32_t n = 0, n_empty = 0;
+    for (uint32_t k = 0; k < node->n_out; k++)
+        n_empty += node->out[k] == PITH_VALUE_NONE || is_empty(m, node->out[k]);
+    if (n_empty > 0 && n_empty == node->n_out)
+        return UINT32_MAX;
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (node->op != PITH_OP_CONCAT || !is_empty(m, node->in[k]))
+            in[n++] = node->in[k];
+    return n;
 }

@@ -16,4 +16,10 @@ enum pith_status pith_model_write_sizes(const struct pith_model *m, char **text,
 enum pith_status pith_model_read_sizes(struct pith_model *m, const char *text,
                                        struct pith_error *err);
 
+/* For work at fixed sizes of which some are 0 (an empty cache): copies the inputs of a node, of a
+ * Concat those that have elements, and returns how many. in: [node->n_in]. UINT32_MAX: no result
+ * has elements, so the node does nothing. */
+uint32_t pith_node_filled_inputs(const struct pith_model *m, const struct pith_node *node,
+                                 uint32_t *in);
+
 #endif

@@ -8,6 +8,7 @@
 #include "pith_pack.h"
 #include "graph_open.h"
 #include "pack.h"
+#include "host/size_expression.h"
 #include "pith_runtime.h"
 
 #define SMALL_BYTES 16384u /* of streams */
@@ -15,6 +16,7 @@
 
 struct packing {
     const struct pith_model *m;
+    struct pith_model *copy; /* owns: m at sizes that a file can have; NULL: it has such ones */
     struct pith_error *err;
     bool plain;
     struct pack_numbers numbers;
@@ -187,6 +189,7 @@ static bool packing_new(struct packing *p)
 
 static void packing_free(struct packing *p)
 {
+    pith_model_free(p->copy);
     if (p->consts)
         pith_pack_weights_clear(p->consts, p->n_consts, &p->tables);
     pith_pack_clear(&p->file);
@@ -254,10 +257,27 @@ static bool suits_compact(const struct packing *p)
     return bytes < SMALL_BYTES || padding > bytes / MOST_PADDING;
 }
 
+/* A decoder's cache may be empty where samples are run, its length 0. Files have lengths of 1 and
+ * more, of which a run may choose others. Where the network does not take 1, the packer says so. */
+static enum pith_status fill_empty_sizes(struct packing *p)
+{
+    uint32_t value[SIZE_NAMES], n_empty = 0;
+    for (uint32_t i = 0; i < p->m->n_sizes; i++) {
+        n_empty += p->m->sizes[i].value == 0;
+        value[i] = p->m->sizes[i].value + (p->m->sizes[i].value == 0);
+    }
+    enum pith_status st = n_empty ? pith_model_copy(p->m, &p->copy, p->err) : PITH_OK;
+    if (!st && n_empty && !pith_model_set_sizes(p->copy, value, NULL))
+        p->m = p->copy;
+    return st;
+}
+
 /* p->file.whole: all pieces of the file. */
 static enum pith_status pack_pieces(struct packing *p, const struct pith_pack_opts *opts)
 {
-    enum pith_status st = packing_new(p) ? PITH_OK : pith_error_no_memory(p->err);
+    enum pith_status st = fill_empty_sizes(p);
+    if (!st)
+        st = packing_new(p) ? PITH_OK : pith_error_no_memory(p->err);
     p->plain = opts && opts->plain;
     if (!st)
         st = number_all(p);

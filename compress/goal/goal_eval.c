@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "measure/difference.h"
+#include "measure/engine.h"
 #include "base/error_fill.h"
 #include "export/export.h"
 #include "pith_load.h"
@@ -44,6 +45,7 @@ struct kept {
 struct pith_goal_eval {
     const struct pith_feed *feed;
     struct pith_engine_opts engine;
+    const struct pith_model *original; /* borrowed: candidates run at its sizes */
     struct sample_split split;
     struct pith_data *labelled; /* borrowed; NULL: none is */
     enum pith_goal_metric metric;
@@ -527,6 +529,7 @@ enum pith_status pith_goal_eval_new(const struct pith_model *m, const struct pit
     if (!j)
         return pith_error_no_memory(err);
     j->feed = feed;
+    j->original = m;
     j->engine = opts->engine;
     j->engine.size_bytes = sizeof j->engine;
     j->engine.ordered = true; /* the same is found on every CPU */
@@ -591,14 +594,24 @@ static enum pith_status check_outputs(const struct pith_goal_eval *j, struct pit
     return PITH_OK;
 }
 
+/* At the sizes that the original has: an empty cache is a size that no file has. */
+static enum pith_status open_candidate(const struct pith_goal_eval *j,
+                                       const struct pith_buffer *file,
+                                       const struct pith_engine_opts *opts, struct pith_engine **e,
+                                       struct pith_error *err)
+{
+    const struct pith_packed packed = {
+        .data = file->data, .bytes = file->bytes, .name = candidate_name};
+    enum pith_status st = pith_engine_open_packed(&packed, opts, e, err);
+    return st ? st : pith_engine_follow_sizes(*e, j->original, err);
+}
+
 enum pith_status pith_goal_eval_measure(struct pith_goal_eval *j, enum pith_goal_part part,
                                         const struct pith_buffer *file, struct pith_goal_loss *loss,
                                         struct pith_error *err)
 {
     if (!j || !file || !loss)
         return PITH_ERR_ARGUMENT;
-    const struct pith_packed packed = {
-        .data = file->data, .bytes = file->bytes, .name = candidate_name};
     struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_VALIDATE : part];
     struct pass p = {.j = j,
                      .kept = kept,
@@ -608,7 +621,7 @@ enum pith_status pith_goal_eval_measure(struct pith_goal_eval *j, enum pith_goal
     struct pith_engine *e = NULL;
     enum pith_status st = p.sums && p.y ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        st = pith_engine_open_packed(&packed, &j->engine, &e, err);
+        st = open_candidate(j, file, &j->engine, &e, err);
     if (!st)
         st = check_outputs(j, e, err);
     if (!st)
@@ -639,12 +652,10 @@ enum pith_status pith_goal_eval_ram(const struct pith_goal_eval *j, const struct
 {
     if (!j || !file || !bytes)
         return PITH_ERR_ARGUMENT;
-    const struct pith_packed packed = {
-        .data = file->data, .bytes = file->bytes, .name = candidate_name};
     struct pith_engine_opts opts = j->engine;
     struct pith_engine *e = NULL;
     opts.ordered = false; /* what this machine takes */
-    enum pith_status st = pith_engine_open_packed(&packed, &opts, &e, err);
+    enum pith_status st = open_candidate(j, file, &opts, &e, err);
     if (!st)
         *bytes = pith_engine_need(e).bytes;
     pith_engine_close(e);
@@ -680,12 +691,12 @@ enum pith_status pith_goal_eval_latency(const struct pith_goal_eval *j,
 {
     if (!j || !file || !seconds)
         return PITH_ERR_ARGUMENT;
-    const struct pith_packed packed = {
-        .data = file->data, .bytes = file->bytes, .name = candidate_name};
     const struct pith_tune_opts tune = {.size_bytes = sizeof tune, .seconds = TUNE_SECONDS};
     struct pith_engine_opts opts = j->engine;
     struct pith_tuned found;
     opts.ordered = false; /* as for ram */
+    const struct pith_packed packed = {
+        .data = file->data, .bytes = file->bytes, .name = candidate_name};
     enum pith_status st = pith_tune(&packed, &opts, &tune, &found, err);
     if (st)
         return st;

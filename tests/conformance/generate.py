@@ -236,6 +236,34 @@ def check(make, seed, work):
     return None if got == ids or least < 1e-4 else f"other tokens from {same} on (nearest scores {least:.2g})"
 
 
+def with_samples(make, seed, work):
+    """Ids alone are samples for a decoder with a cache: it is empty, its mask ones, positions count from 0."""
+    model, _ = make(seed)
+    net, rows = f"{work}/net.onnx", np.random.default_rng(seed).integers(0, V, (24, 10))
+    onnx.save(model, net)
+    np.save(f"{work}/rows.npy", rows)
+    for words in (["run", net, "-o", f"{work}/out/"], ["quantize", net, "-o", f"{work}/q.pith"],
+                  ["compress", net, "-o", f"{work}/c.pith"], ["sense", net], ["eval", net, "--labels", f"{work}/rows.npy"],
+                  ["generate", f"{work}/q.pith"], ["generate", f"{work}/c.pith"]):
+        data = ["--ids", f"{work}/prompt.npy"] if words[0] == "generate" else ["-d", f"{work}/rows.npy"]
+        r = subprocess.run([PITH, *words, *data, "-q", "-f"], capture_output=True, text=True)
+        if r.returncode:
+            return f"{words[0]}: {r.stderr.strip()}"
+    session = ort.InferenceSession(net, providers=["CPUExecutionProvider"])
+    feed = {i.name: np.zeros([{"batch": 1, "past": 0}.get(d, d) for d in i.shape], np.float32)
+            for i in session.get_inputs() if i.type == "tensor(float)"}
+    for i in session.get_inputs():
+        if i.name not in feed and not i.name.endswith("ids"):
+            feed[i.name] = np.ones((1, 10), np.int64)
+    got, worst = np.load(f"{work}/out/logits.npy"), 0
+    for k, row in enumerate(rows):
+        for i in session.get_inputs():
+            if i.name.endswith("ids"):
+                feed[i.name] = np.arange(10)[None] if i.name == "position_ids" else row[None]
+        worst = max(worst, np.abs(session.run(["logits"], feed)[0] - got[k]).max())
+    return f"run: logits are up to {worst} apart" if worst > 1e-4 else None
+
+
 def main():
     failed, seed = False, int(os.environ.get("SEED", "1"))
     with tempfile.TemporaryDirectory() as work:
@@ -245,6 +273,11 @@ def main():
                 if bad:
                     print(f"{make.__name__}, seed {s}: {bad}")
                     failed = True
+        for make in (gpt, llama):
+            bad = with_samples(make, seed, work)
+            if bad:
+                print(f"{make.__name__} with samples: {bad}")
+                failed = True
     sys.exit(failed)
 
 

@@ -241,7 +241,7 @@ static enum pith_status place(struct tape *t, uint32_t slice, uint32_t value,
     uint32_t p = t->parameter_of[value], q = t->statistic_of[value];
     const struct tape_tensor *twin = tape_at(t, slice, value, TAPE_ROW_MAJOR);
     uint64_t count;
-    if (x->type == 0)
+    if (x->type == 0 || pith_value_elems(&t->m->values[value]) == 0) /* an empty cache, say */
         return PITH_OK;
     if (layout != TAPE_ROW_MAJOR && twin->type && tape_layouts_agree(&x->shape)) {
         x->data = twin->data;

@@ -2,6 +2,7 @@
 /* training_graph.c - a copy of the graph that can grow. */
 #include "training_graph.h"
 #include "core/op_number.h"
+#include "model/model_sizes.h"
 #include "op_interface/op_info.h"
 #include "pith_host.h"
 
@@ -97,9 +98,17 @@ static bool has_loop(const struct pith_model *m)
     return found;
 }
 
+static bool has_empty_size(const struct pith_model *m)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->n_sizes; i++)
+        found = found || m->sizes[i].value == 0;
+    return found;
+}
+
 bool pith_training_graph_wanted(const struct pith_model *m, uint32_t samples)
 {
-    return has_loop(m) || (!m->batch_open && samples > 1);
+    return has_loop(m) || has_empty_size(m) || (!m->batch_open && samples > 1);
 }
 
 /* Lists of its own; names, attributes and constants are those of m. */
@@ -113,9 +122,16 @@ static bool copy_lists(struct training_graph *g, const struct pith_model *m)
     if (!to->values || !to->nodes)
         return false;
     memcpy(to->values, m->values, m->n_values * sizeof *m->values);
-    memcpy(to->nodes, m->nodes, m->n_nodes * sizeof *m->nodes);
     to->n_values = m->n_values;
-    to->n_nodes = m->n_nodes;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct pith_node *node = &to->nodes[to->n_nodes];
+        *node = m->nodes[i];
+        node->in = pith_model_alloc(to, node->n_in + 1u, sizeof *node->in);
+        if (!node->in)
+            return false;
+        node->n_in = pith_node_filled_inputs(m, &m->nodes[i], node->in);
+        to->n_nodes += node->n_in != UINT32_MAX;
+    }
     to->inputs = m->inputs;
     to->n_inputs = m->n_inputs;
     to->outputs = m->outputs;
