@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import wave
 import zlib
 
 import numpy as np
@@ -162,6 +163,13 @@ def pictures():
         fixed = np.load("at.pith.npy")
         check(fixed.tobytes() == np.load("pixels.pith.npy").tobytes() == own[None].tobytes(),
               f"{i}.png: other bits than a file of that size")
+    last = rng.standard_normal((3, 20, 36, 3)).astype(np.float32)
+    np.save("last.npy", last)
+    np.save("first.npy", np.ascontiguousarray(last.transpose(0, 3, 1, 2)))
+    printed = pith("run", "pixels.pith", "-d", "last.npy", "-f", "-o", "last_y.npy")
+    check("transposed from 20x36x3" in printed, printed)
+    pith("run", "pixels.pith", "-d", "first.npy", "-f", "-o", "first_y.npy")
+    check(np.array_equal(np.load("last_y.npy"), np.load("first_y.npy")), "channels last: other outputs")
     whole = np.full((len(sizes),) + y.shape[2:], 7, np.float32)
     for to, w in zip(whole, wanted):
         to[:, :w.shape[1], :w.shape[2]] = w + rng.normal()
@@ -175,6 +183,23 @@ def pictures():
     check(abs(got["loss"] - loss) < 1e-5, f"loss {got['loss']}, not {loss}")
     printed = pith("run", "classes.pith", *(f"pictures/{i}.png" for i in range(3)))
     check(printed.count("\n") == 3, printed)
+
+
+def sound():
+    """The length of wav:LENGTH:HOP:FILE is that of an input whose length is open."""
+    g = Graph(7)
+    x = g.node("Conv", "x", g.const(g.rng.normal(size=(8, 1, 9)) / 3), pads=[4, 4], strides=[2])
+    g.node("GlobalAveragePool", g.node("Relu", x), out="y")
+    onnx.save(g.model([("x", T.FLOAT, ["N", 1, "t"])], [("y", T.FLOAT, ["N", 8, 1])]), "sound.onnx")
+    samples = rng.integers(-9000, 9000, 4000).astype("<i2")
+    with wave.open("sound.wav", "wb") as f:
+        f.setparams((1, 2, 8000, 0, "NONE", None))
+        f.writeframes(samples.tobytes())
+    session = ort.InferenceSession("sound.onnx")
+    for length in (400, 77):
+        pith("run", "sound.onnx", "-d", f"wav:{length}:{length}:sound.wav", "-q", "-f", "-o", "y.npy")
+        first = (samples[:length] / 32768).astype(np.float32)[None, None]
+        check(np.abs(session.run(None, {"x": first})[0] - np.load("y.npy")[0]).max() < 1e-5, f"sound: frames of {length}")
 
 
 def stages():
@@ -266,6 +291,7 @@ def main():
         floats()
         metrics()
         pictures()
+        sound()
         stages()
         broken()
     sys.exit(failed)
