@@ -5,8 +5,8 @@
  *     bench_train MODEL [BATCH [THREADS [REPEATS]]]
  *
  * Prints the median step and the shortest (other work on the machine makes steps longer, never
- * shorter), and how much was spent in convolutions, pools and products. Without a model it has
- * nothing to measure. bench/train_torch.py times the same two networks in PyTorch. */
+ * shorter). Without a model it has nothing to measure. bench/train_torch.py times the same two
+ * networks in PyTorch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,24 +43,19 @@ static int ascending(const void *a, const void *b)
 
 static void measure(struct tape *t, const struct tape_opts *o, uint32_t repeats)
 {
-    double *seconds = calloc(repeats, sizeof *seconds), inside = 0, all = 0, p, a;
+    double *seconds = calloc(repeats, sizeof *seconds);
     fill(t);
     step(t);
-    pith_tape_times(t, &p, &a);
     for (uint32_t i = 0; i < repeats && seconds; i++) {
         uint64_t start = pith_clock_ns(NULL);
         step(t);
         seconds[i] = 1e-9 * (double)(pith_clock_ns(NULL) - start);
-        pith_tape_times(t, &p, &a);
-        inside += p / o->threads;
-        all += seconds[i];
     }
     if (seconds) {
         qsort(seconds, repeats, sizeof *seconds, ascending);
-        printf("step %.2f ms (shortest %.2f), %.0f samples/s, %.0f %% in primitives "
-               "(batch %u, %u threads)\n",
+        printf("step %.2f ms (shortest %.2f), %.0f samples/s (batch %u, %u threads)\n",
                1e3 * seconds[repeats / 2], 1e3 * seconds[0], o->batch / seconds[repeats / 2],
-               100 * inside / all, o->batch, o->threads);
+               o->batch, o->threads);
     }
     free(seconds);
 }

@@ -256,9 +256,6 @@ uint64_t pith_value_elems(const struct pith_value *v);
 /* Is the operator where the body of a loop or branch begins, ends? */
 bool pith_opens_body(uint32_t op);
 bool pith_closes_body(uint32_t op);
-/* The value of this name, constants left out, else the first output of the node of this name; else
- * PITH_VALUE_NONE. */
-uint32_t pith_model_value_named(const struct pith_model *m, const char *name);
 /* Do nodes of it only move elements (a Pad adds some), so that their results are on any grid of the
  * inputs? */
 bool pith_op_moves(uint32_t op);

@@ -2,8 +2,6 @@
 /* value_uses.c - who gives a value and who reads it, and what it is called. */
 #include "pith_model.h"
 
-#include <string.h>
-
 #include "op_interface/op_traits.h"
 
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
@@ -51,19 +49,6 @@ uint64_t pith_value_elems(const struct pith_value *v)
 bool pith_op_moves(uint32_t op)
 {
     return pith_op_is(op, TRAIT_MOVES);
-}
-
-uint32_t pith_model_value_named(const struct pith_model *m, const char *name)
-{
-    if (!m || !name)
-        return 0;
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (!m->values[v].constant && strcmp(m->values[v].name, name) == 0)
-            return v;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i].n_out && strcmp(m->nodes[i].name, name) == 0)
-            return m->nodes[i].out[0];
-    return PITH_VALUE_NONE;
 }
 
 bool pith_opens_body(uint32_t op)

@@ -111,13 +111,3 @@ void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c)
     }
     c->n = n;
 }
-
-double pith_kmeans_error(const struct sorted_values *s, const struct centroids *c)
-{
-    struct clusters k;
-    find_edges(s, c, &k);
-    double error = 0;
-    for (uint32_t j = 0; j < c->n; j++)
-        error += pith_sorted_error(s, k.edge[j], k.edge[j + 1], c->at[j]);
-    return error;
-}

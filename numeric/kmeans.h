@@ -28,7 +28,4 @@ bool pith_kmeans_exact(const struct sorted_values *s, struct centroids *c);
 /* Lloyd's iteration until no boundary moves, at most 300 times. */
 void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c);
 
-/* Sum of squared distances to the nearest centroid. */
-double pith_kmeans_error(const struct sorted_values *s, const struct centroids *c);
-
 #endif

@@ -48,7 +48,6 @@ struct sweep {
 /* A layer while it is swept. */
 struct layer {
     const struct pith_weight_ref *ref;
-    const struct pith_node *node;
     struct pith_const *weight;
     uint32_t bias;  /* value that is its own, constant; PITH_VALUE_NONE */
     const float *w; /* [rows, n] as it came */
@@ -493,7 +492,6 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
 {
     const size_t rows = (size_t)ref->rows;
     *l = (struct layer){.ref = ref,
-                        .node = &s->was->nodes[ref->node],
                         .weight = s->now->values[ref->value].constant,
                         .w = s->was->values[ref->value].constant->data,
                         .n = (size_t)ref->cols,

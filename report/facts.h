@@ -56,8 +56,8 @@ struct report_pictures {
 };
 
 struct report_layer {
-    const char *name, *tensor, *op; /* name is never empty */
-    char own_name[64];              /* what name points to where the file has none */
+    const char *name, *op; /* name is never empty */
+    char own_name[64];     /* what name points to where the file has none */
     char shape[96];
     uint64_t count, nonzeros, bytes, before_bytes;
     double bits;

@@ -128,8 +128,7 @@ static void fill_layer(struct report *r, uint32_t i)
     const struct pith_value *v = &s->m->values[ref->value];
     const struct pith_tensor_bytes *b = &s->account->tensor[ref->value - s->m->n_inputs];
     struct report_layer *l = &r->layer[i];
-    *l = (struct report_layer){.tensor = ref->tensor,
-                               .op = pith_op_text(float_op(ref->op)),
+    *l = (struct report_layer){.op = pith_op_text(float_op(ref->op)),
                                .count = v->constant->count,
                                .bytes = s->bytes[i],
                                .vs = UINT32_MAX,

@@ -420,14 +420,14 @@ static void put_graph(struct page *p, const struct blocks *b, bool has_error)
                  "The first %u of %u blocks. Strong colour: many bytes or operations, a low SQNR.",
                  MOST_NODES, b->n);
     /* in the page all three, of which one is shown; as files each by itself */
-    pith_chart_graph(&c, "graph", "Graph", &g);
+    pith_chart_graph(&c, "graph", &g);
     pith_page_figure_inside(p, &c, caption);
     static const char *const names[] = {"graph-bytes", "graph-error", "graph-cost"};
     for (uint32_t k = 0; k < 3; k++) {
         const struct chart_graph one = {g.node, g.n, k, k};
         if (k == 1 && !has_error)
             continue;
-        pith_chart_graph(&c, names[k], "Graph", &one);
+        pith_chart_graph(&c, names[k], &one);
         pith_page_figure_alone(p, &c);
     }
 }

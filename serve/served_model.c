@@ -95,7 +95,6 @@ enum pith_status served_model_describe(const struct pith_packed *packed, const c
                                .max_batch = o->batch_open ? max_batch : 1,
                                .preprocess = pith_model_get_meta(o, "preprocess"),
                                .labels = pith_model_get_meta(o, "labels"),
-                               .outline = o,
                                .name = name_of(name)};
     if (!m->name || !describe_ends(o, o->inputs, o->n_inputs, "input", 0, &m->inputs) ||
         !describe_ends(o, o->outputs, o->n_outputs, "output", o->n_inputs, &m->outputs)) {

@@ -26,12 +26,11 @@ struct served_model {
     uint32_t n_inputs;
     struct served_end *outputs; /* owned: [n_outputs] */
     uint32_t n_outputs;
-    bool batch_open;                  /* dim[0] of every input and output is the batch */
-    bool sizes_open;                  /* so are other sizes */
-    uint32_t max_batch;               /* rows of a request, and of requests that run together */
-    const char *preprocess;           /* borrowed; NULL: none is stored */
-    const char *labels;               /* borrowed: class names, one a line; NULL: none are stored */
-    const struct pith_model *outline; /* borrowed */
+    bool batch_open;        /* dim[0] of every input and output is the batch */
+    bool sizes_open;        /* so are other sizes */
+    uint32_t max_batch;     /* rows of a request, and of requests that run together */
+    const char *preprocess; /* borrowed; NULL: none is stored */
+    const char *labels;     /* borrowed: class names, one a line; NULL: none are stored */
 };
 
 /* Describes packed under this name: "name.pith" and "name.onnx" become "name". packed must live as

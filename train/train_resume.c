@@ -50,26 +50,26 @@ enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train
 /* What the result does not have before the run ends, or has of the model, is not stored. */
 static void add_result(struct checkpoint *c, struct pith_train_result *t)
 {
-    pith_checkpoint_add_u32(c, "epochs", 0, &t->epochs, 1);
-    pith_checkpoint_add_u32(c, "best epoch", 0, &t->best_epoch, 1);
-    pith_checkpoint_add_f64(c, "loss", 0, &t->loss, 1);
-    pith_checkpoint_add_f64(c, "accuracy", 0, &t->accuracy, 1);
-    pith_checkpoint_add_f64(c, "val loss", 0, &t->val_loss, 1);
-    pith_checkpoint_add_f64(c, "val accuracy", 0, &t->val_accuracy, 1);
-    pith_checkpoint_add_u64(c, "kept", 0, &t->kept, 1);
-    pith_checkpoint_add_f64(c, "bytes", 0, &t->bytes, 1);
+    pith_checkpoint_add_u32(c, "epochs", 0, &t->epochs);
+    pith_checkpoint_add_u32(c, "best epoch", 0, &t->best_epoch);
+    pith_checkpoint_add_f64(c, "loss", 0, &t->loss);
+    pith_checkpoint_add_f64(c, "accuracy", 0, &t->accuracy);
+    pith_checkpoint_add_f64(c, "val loss", 0, &t->val_loss);
+    pith_checkpoint_add_f64(c, "val accuracy", 0, &t->val_accuracy);
+    pith_checkpoint_add_u64(c, "kept", 0, &t->kept);
+    pith_checkpoint_add_f64(c, "bytes", 0, &t->bytes);
 }
 
 static void add_past(struct checkpoint *c, uint32_t epoch, struct pith_train_progress *p)
 {
-    pith_checkpoint_add_f64(c, "past loss", epoch, &p->loss, 1);
-    pith_checkpoint_add_f64(c, "past accuracy", epoch, &p->accuracy, 1);
-    pith_checkpoint_add_f64(c, "past val loss", epoch, &p->val_loss, 1);
-    pith_checkpoint_add_f64(c, "past val acc", epoch, &p->val_accuracy, 1);
-    pith_checkpoint_add_f64(c, "past rate", epoch, &p->rate, 1);
-    pith_checkpoint_add_f64(c, "past seconds", epoch, &p->seconds, 1);
-    pith_checkpoint_add_u64(c, "past kept", epoch, &p->kept, 1);
-    pith_checkpoint_add_f64(c, "past bytes", epoch, &p->bytes, 1);
+    pith_checkpoint_add_f64(c, "past loss", epoch, &p->loss);
+    pith_checkpoint_add_f64(c, "past accuracy", epoch, &p->accuracy);
+    pith_checkpoint_add_f64(c, "past val loss", epoch, &p->val_loss);
+    pith_checkpoint_add_f64(c, "past val acc", epoch, &p->val_accuracy);
+    pith_checkpoint_add_f64(c, "past rate", epoch, &p->rate);
+    pith_checkpoint_add_f64(c, "past seconds", epoch, &p->seconds);
+    pith_checkpoint_add_u64(c, "past kept", epoch, &p->kept);
+    pith_checkpoint_add_f64(c, "past bytes", epoch, &p->bytes);
 }
 
 /* Whatever a step or an epoch leaves for the next one belongs here, or in what is called. */
@@ -78,14 +78,14 @@ static void add_state(struct run *r)
     struct checkpoint *c = r->saving.checkpoint;
     uint32_t n;
     struct tape_parameter *statistic = pith_tape_statistics(r->tape, &n);
-    pith_checkpoint_add_u32(c, "epoch", 0, &r->epoch, 1);
-    pith_checkpoint_add_u64(c, "batches", 0, &r->counted.batches, 1);
+    pith_checkpoint_add_u32(c, "epoch", 0, &r->epoch);
+    pith_checkpoint_add_u64(c, "batches", 0, &r->counted.batches);
     pith_checkpoint_add_flags(c, "over", 0, (uint8_t *)&r->over, 1);
-    pith_checkpoint_add_u64(c, "step", 0, &r->step, 1);
-    pith_checkpoint_add_f64(c, "sum", 0, &r->counted.sum, 1);
-    pith_checkpoint_add_u64(c, "right", 0, &r->counted.right, 1);
-    pith_checkpoint_add_f64(c, "best loss", 0, &r->best_loss, 1);
-    pith_checkpoint_add_u32(c, "patient from", 0, &r->patient_from, 1);
+    pith_checkpoint_add_u64(c, "step", 0, &r->step);
+    pith_checkpoint_add_f64(c, "sum", 0, &r->counted.sum);
+    pith_checkpoint_add_u64(c, "right", 0, &r->counted.right);
+    pith_checkpoint_add_f64(c, "best loss", 0, &r->best_loss);
+    pith_checkpoint_add_u32(c, "patient from", 0, &r->patient_from);
     add_result(c, r->result);
     for (uint32_t i = 0; i < r->opts->epochs; i++)
         add_past(c, i + 1, &r->saving.past[i]);

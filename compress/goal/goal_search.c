@@ -77,7 +77,7 @@ struct line {
     double low, high;                      /* bounds of x */
     double x[LINE_POINTS], y[LINE_POINTS]; /* all points */
     double good, bad; /* the coarsest x that is within, the finest that is not */
-    double good_y, bad_y;
+    double good_y;
     uint32_t n, misses; /* misses: in a row, the last ones */
 };
 
@@ -95,7 +95,7 @@ static void add_point(struct line *l, double x, double y)
     if (y <= 0 && x > l->good)
         l->good = x, l->good_y = limit_y(y);
     if (y > 0 && x < l->bad)
-        l->bad = x, l->bad_y = limit_y(y);
+        l->bad = x;
     l->n++;
 }
 

@@ -46,8 +46,7 @@ static bool read_layer(const struct reading *r, uint32_t n, struct layer_weight 
         return false;
     const struct pith_value *w = &r->m->values[node->in[1]];
     uint64_t groups = pith_op_groups(node->op, node->attr);
-    *l = (struct layer_weight){
-        .node = n, .w = w->constant->data, .rows = w->dim[0], .per_group = w->dim[1]};
+    *l = (struct layer_weight){.w = w->constant->data, .rows = w->dim[0], .per_group = w->dim[1]};
     l->cols = w->constant->count / l->rows;
     l->taps = l->cols / l->per_group;
     l->rows_of_group = l->rows / groups;

@@ -8,7 +8,6 @@
 /* A Conv or a Gemm with rows of weights that nothing else reads. Row o is output channel o; input
  * channel i is column i: of the rows of the group that reads it, `taps` weights each. */
 struct layer_weight {
-    uint32_t node;
     float *w; /* [rows, per_group * taps] */
     uint64_t rows, cols;
     uint64_t taps, per_group, rows_of_group;

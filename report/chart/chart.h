@@ -153,7 +153,6 @@ struct chart_graph {
 };
 /* One row a node; values flow down in lanes, as in a graph of versions. Any number of nodes fits
  * any width. */
-void pith_chart_graph(struct chart *c, const char *name, const char *title,
-                      const struct chart_graph *g);
+void pith_chart_graph(struct chart *c, const char *name, const struct chart_graph *g);
 
 #endif

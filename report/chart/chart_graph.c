@@ -103,10 +103,9 @@ static void put_measure(struct chart_text *t, const struct layout *l, uint32_t m
     pith_put(t, "</g>");
 }
 
-void pith_chart_graph(struct chart *c, const char *name, const char *title,
-                      const struct chart_graph *g)
+void pith_chart_graph(struct chart *c, const char *name, const struct chart_graph *g)
 {
-    *c = (struct chart){.name = name, .title = title, .height = 2 * GRAPH_TOP + GRAPH_ROW * g->n};
+    *c = (struct chart){.name = name, .title = "Graph", .height = 2 * GRAPH_TOP + GRAPH_ROW * g->n};
     struct layout l = {.g = g};
     struct chart_text *t = &c->svg;
     c->failed = !lanes_of(&l);

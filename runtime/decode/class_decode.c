@@ -136,7 +136,6 @@ enum pith_status pith_classes_open(struct classes *c, const struct weight *w, vo
                            w->n_centroids) ||
         !open_stream(c, mem))
         return PITH_ERR_CORRUPT;
-    c->walk.model = &c->model;
     if (fast)
         build_lookup(c);
     return PITH_OK;

@@ -53,7 +53,6 @@ struct class_columns {
 };
 
 struct class_walk {
-    const struct class_model *model;
     struct class_columns column;
     uint64_t rows, cols;
     uint32_t place, line; /* elements of a kernel, of its lines; UINT32_MAX of a matrix */

@@ -594,21 +594,6 @@ void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n)
     }
 }
 
-/* Sums modulo 2^32, as integer products have them. */
-void pith_weight_rows_add(struct weight_rows *r, const struct weight_rows_column *x, uint32_t m,
-                          uint32_t *sum, uint32_t n)
-{
-    pith_weight_rows_begin(r, n);
-    for (; r->at < r->end; advance(r)) {
-        int32_t w = value_i8(r);
-        for (uint32_t i = 0; i < m; i++) {
-            uint8_t v = x->x[i * x->x_step];
-            int32_t centred = (x->x_signed ? (int8_t)v : v) - x->zero;
-            sum[(size_t)i * n + (size_t)(r->at - r->begin)] += (uint32_t)(centred * w);
-        }
-    }
-}
-
 /* One sum in a register; the others of more rows of x where they end up. Ascending k and no zero
  * terms: the order of the reference kernel on the dense row, but for the zeros it adds. */
 void pith_weight_rows_dot(struct weight_rows *r, const float *x, uint32_t n, float *sum, uint32_t m,

@@ -43,17 +43,6 @@ void pith_weight_rows_skip(struct weight_rows *r, uint32_t n);
 void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n);
 void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n);
 
-/* Of a weight of i8: sum[i * n + k] += w[k] * (x[i * x_step] - zero) over the next n elements, for
- * i < m, modulo 2^32. x: i8 where x_signed, else u8. */
-struct weight_rows_column {
-    const uint8_t *x;
-    size_t x_step;
-    bool x_signed;
-    int32_t zero;
-};
-void pith_weight_rows_add(struct weight_rows *r, const struct weight_rows_column *x, uint32_t m,
-                          uint32_t *sum, uint32_t n);
-
 /* sum[i * sum_step] = sum over the next n elements of w[k] * x[i * n + k] for i < m: added in
  * ascending order from 0, elements that are not stored left out. */
 void pith_weight_rows_dot(struct weight_rows *r, const float *x, uint32_t n, float *sum, uint32_t m,

@@ -39,7 +39,7 @@ struct quad_slot {
 
 /* All offsets count bytes from the struct's first byte and are multiples of 64. */
 struct quad_form {
-    uint32_t rows, cols, n_units, n_blocks, block_cols, width;
+    uint32_t rows, n_units, n_blocks, block_cols, width;
     uint32_t codebook_floats; /* up to 256, weights are u8 indices; 0: they are f32 */
     uint64_t bytes;           /* of the whole form */
     uint64_t codebook;        /* f32 */

@@ -42,7 +42,6 @@ struct attention {
     float scale, fill;
     bool keep; /* true of a bool mask: the score stays */
     const struct op_env *env;
-    size_t chunk_floats;
     uint32_t chunks;
 };
 

@@ -79,7 +79,6 @@ static bool shape_of(const struct weight *w, const struct quad_matrix *m, struct
 {
     *f = (struct quad_form){
         .rows = m->rows,
-        .cols = m->cols,
         .n_units = (uint32_t)(((uint64_t)m->rows + QUAD_UNIT_ROWS - 1) / QUAD_UNIT_ROWS),
         .block_cols = block_cols_of(w, m),
         .width = m->width};

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     must(fd >= 0 && write(fd, file, n) == (ssize_t)n && close(fd) == 0);
     must(pith_checkpoint_open(folder, "run", NULL, &c, NULL) == PITH_OK);
-    pith_checkpoint_add_u32(c, "step", 0, &step, 1);
+    pith_checkpoint_add_u32(c, "step", 0, &step);
     pith_checkpoint_add_f32(c, "weights", 1, CHECKPOINT_POSITIVE, weights, 4);
     pith_checkpoint_add_flags(c, "alive", 0, &alive, 1);
     pith_checkpoint_add_buffer(c, "model", &buffer);

@@ -77,12 +77,11 @@ static void all_forms(void **state)
             }
 }
 
-/* i8, whose centroids are whole numbers: elements and products modulo 2^32. Large ones have tables
- * of their codes, which are of up to 12 bits. */
+/* i8, whose centroids are whole numbers. Large ones have tables of their codes, which are of up to
+ * 12 bits. */
 static void integers(void **state)
 {
     uint64_t seed = SEED;
-    static const uint8_t x[] = {200, 7, 255, 0};
     (void)state;
     for (uint32_t form = 0; form < 6 * CASE_CODES_APART; form++) {
         const bool large = form >= 3 * CASE_CODES_APART;
@@ -101,23 +100,15 @@ static void integers(void **state)
         c.w.codebook = (struct stream){bytes, 1 + 4 * n_centroids};
         static int8_t whole[12000];
         int8_t row[30];
-        uint32_t sum[2][30], want[2][30] = {{0}};
         void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 64);
         void *mem = aligned_alloc(64, pith_weight_rows_bytes(&c.w));
         assert_int_equal(pith_weight_expand_plain(&c.w, whole, scratch), PITH_OK);
         assert_int_equal(pith_weight_rows_check(&c.w, mem), PITH_OK);
         struct weight_rows *r = pith_weight_rows_open(&c.w, mem);
-        for (uint32_t k = 0; k + 1 < count / 30; k++) {
+        for (uint32_t k = 0; k < count / 30; k++) {
             pith_weight_rows_i8(r, row, 30);
             assert_memory_equal(row, whole + 30 * k, 30);
         }
-        memset(sum, 0, sizeof sum);
-        struct weight_rows_column column = {x, 2, true, -3}; /* -56 and -1 */
-        pith_weight_rows_add(r, &column, 2, sum[0], 30);
-        for (uint32_t i = 0; i < 2; i++)
-            for (uint32_t o = 0; o < 30; o++)
-                want[i][o] = (uint32_t)(((int8_t)x[2 * i] + 3) * whole[count - 30 + o]);
-        assert_memory_equal(sum, want, sizeof sum);
         store_le32(bytes + 1, f32_bits(-70.5f));
         assert_int_equal(pith_weight_rows_check(&c.w, mem), PITH_ERR_CORRUPT);
         free(scratch);

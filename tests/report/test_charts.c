@@ -263,7 +263,7 @@ static void graphs_have_a_row_a_node(void **state)
         }
         const struct chart_graph g = {node, n, 0, 0};
         struct chart c;
-        pith_chart_graph(&c, "graph", "Graph", &g);
+        pith_chart_graph(&c, "graph", &g);
         assert_apart(&c);
         uint32_t rows = 0;
         for (const char *at = c.svg.data; (at = strstr(at, "<circle")); at++)

@@ -334,7 +334,7 @@ static void test_check(void **state)
     new_folder();
     assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
     assert_int_equal(pith_checkpoint_check(c, &err), PITH_OK); /* there is none */
-    pith_checkpoint_add_u32(c, "number", 0, &number, 1);
+    pith_checkpoint_add_u32(c, "number", 0, &number);
     assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
     number = 7;
     assert_int_equal(pith_checkpoint_check(c, &err), PITH_OK);
@@ -422,7 +422,7 @@ static void test_made_files(void **state)
     new_folder();
     assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
     pith_checkpoint_add_buffer(c, "model", &buffer);
-    pith_checkpoint_add_u32(c, "number", 0, &number, 1);
+    pith_checkpoint_add_u32(c, "number", 0, &number);
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
         struct pith_buffer file = file_bytes();

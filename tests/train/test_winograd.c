@@ -14,11 +14,9 @@
 static void run(const struct example *e, const struct winograd_kernels *kernels)
 {
     struct winograd *v;
-    struct prim *p;
     const struct prim_conv_shape *s = &e->s;
     const double bound = s->kernel[0] == 3 ? 1e-5 : 3e-5;
     float *y = room(e->n_y), *dx = room(e->n_x), *dw = room(e->n_w), *db = room(s->o);
-    assert_int_equal(pith_prim_new(pith_cpu_features(), false, &p), PITH_OK);
     assert_int_equal(pith_winograd_new(s, true, kernels, &v), PITH_OK);
     size_t bytes = ((size_t)pith_winograd_scratch_bytes(v) + 63) & ~(size_t)63;
     void *scratch = aligned_alloc(64, bytes);
@@ -26,16 +24,15 @@ static void run(const struct example *e, const struct winograd_kernels *kernels)
     memset(scratch, 0xff, bytes); /* not-a-numbers: nothing is read before it was written */
     for (uint32_t part = 0; part < PITH_TRAIN_SLICES; part++)
         pith_winograd_renew(v, e->w, part);
-    pith_winograd_forward(v, p, scratch, e->x, e->bias, y);
+    pith_winograd_forward(v, scratch, e->x, e->bias, y);
     pith_winograd_backward(
-        v, p, scratch,
-        &(struct conv_gradients){.x = e->x, .dy = e->dy, .dx = dx, .dw = dw, .db = db});
+        v, scratch, &(struct conv_gradients){.x = e->x, .dy = e->dy, .dx = dx, .dw = dw, .db = db});
     compare(e, "y", y, e->y, e->n_y, bound);
     compare(e, "dx", dx, e->dx, e->n_x, bound);
     compare(e, "dw", dw, e->dw, e->n_w, bound);
     compare(e, "db", db, e->db, s->o, bound);
     pith_winograd_backward(
-        v, p, scratch, &(struct conv_gradients){.x = e->x, .dy = e->dy, .dx = dx, .add_dx = true});
+        v, scratch, &(struct conv_gradients){.x = e->x, .dy = e->dy, .dx = dx, .add_dx = true});
     for (int64_t i = 0; i < e->n_x; i++)
         dx[i] *= 0.5f;
     compare(e, "dx added to", dx, e->dx, e->n_x, bound);
@@ -43,12 +40,10 @@ static void run(const struct example *e, const struct winograd_kernels *kernels)
     check_end(dx, e->n_x);
     check_end(dw, e->n_w);
     check_end(db, s->o);
-    assert_true(pith_prim_seconds(p) > 0);
     void *all[] = {scratch, y, dx, dw, db};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     pith_winograd_free(v);
-    pith_prim_free(p);
 }
 
 static void all_levels(const struct prim_conv_shape *s)

@@ -21,7 +21,6 @@ struct conv_operands {
     struct prim_conv_shape s;
     size_t n_x, n_w, n_y;
     float *x, *w, *dy, *bias, *y, *dx, *dw, *db;
-    struct prim *p;
 };
 
 static inline struct conv_operands operands_of(struct trial *t, int64_t c, int64_t o, int64_t hw,
@@ -47,7 +46,6 @@ static inline struct conv_operands operands_of(struct trial *t, int64_t c, int64
     e.bias = reals(t, (size_t)o), e.y = take(t, e.n_y * sizeof(float));
     e.dx = take(t, e.n_x * sizeof(float)), e.dw = take(t, e.n_w * sizeof(float));
     e.db = take(t, (size_t)o * sizeof(float));
-    assert_int_equal(pith_prim_new(t->features, false, &e.p), PITH_OK);
     return e;
 }
 
@@ -57,7 +55,6 @@ static inline void leaves_conv(struct trial *t, struct conv_operands *e)
     leaves_reals(t, e->dw, e->n_w, CONV_BOUND);
     leaves_reals(t, e->db, (size_t)e->s.o, CONV_BOUND);
     leaves_reals(t, e->dx, e->n_x, CONV_BOUND);
-    pith_prim_free(e->p);
 }
 
 /* Forward and both gradients. */
@@ -76,9 +73,9 @@ static void trial_winograd(struct trial *t)
     void *scratch = take(t, (size_t)pith_winograd_scratch_bytes(v));
     for (uint32_t part = 0; part < 8; part++)
         pith_winograd_renew(v, e.w, part);
-    CALL(t, conv_work(&e), pith_winograd_forward(v, e.p, scratch, e.x, e.bias, e.y);
+    CALL(t, conv_work(&e), pith_winograd_forward(v, scratch, e.x, e.bias, e.y);
          pith_winograd_backward(
-             v, e.p, scratch,
+             v, scratch,
              &(struct conv_gradients){.x = e.x, .dy = e.dy, .dx = e.dx, .dw = e.dw, .db = e.db}));
     leaves_conv(t, &e);
     pith_winograd_free(v);

@@ -15,7 +15,6 @@ struct prim {
     bool ordered;
     struct dense_kernels dense;
     const struct channel_rows *rows;
-    uint64_t ns;   /* spent in calls since pith_prim_seconds */
     float *shared; /* [n_shared], owned: of whichever call runs; of all convolutions the most */
     size_t n_shared;
     /* Parts of a product: rows of a in panels, columns of b, a tile of c. */
@@ -29,7 +28,7 @@ struct prim_product {
     struct prim_matrix a, b;
     struct prim_result c;
 };
-/* As pith_prim_gemm; the caller counts the time. */
+/* As pith_prim_gemm. */
 void pith_prim_multiply(struct prim *p, const struct prim_product *g);
 
 /* The taps of a window, for the pixels of its result, which are counted as rows through all images.

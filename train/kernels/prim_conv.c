@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_host.h"
-
 enum { COLUMNS = 1 << 17 }; /* floats at once, if that is a row */
 
 struct prim_conv {
@@ -271,7 +269,6 @@ static void backward_channels(struct prim_conv *v, const float *x, const float *
 void pith_prim_conv_forward(struct prim_conv *v, const float *x, const float *w, const float *bias,
                             float *y)
 {
-    const uint64_t start = pith_clock_ns(NULL);
     const size_t bytes = (size_t)v->s.o * sizeof *y;
     find_room(v);
     for (int64_t row = 0; row < v->rows && bias; row++)
@@ -282,13 +279,11 @@ void pith_prim_conv_forward(struct prim_conv *v, const float *x, const float *w,
         forward(v, group, x, w, bias != NULL, y);
     if (v->channels)
         forward_channels(v, x, w, y);
-    pith_prim_count(v->p, start);
 }
 
 void pith_prim_conv_backward(struct prim_conv *v, const float *w, const struct conv_gradients *g)
 {
     float *dx = g->dx, *dw = g->dw, *db = g->db;
-    const uint64_t start = pith_clock_ns(NULL);
     const struct prim_conv_shape *s = &v->s;
     int64_t pixels = s->n;
     find_room(v);
@@ -308,5 +303,4 @@ void pith_prim_conv_backward(struct prim_conv *v, const float *w, const struct c
         memset(db, 0, (size_t)s->o * sizeof *db);
     for (int64_t row = 0; row < v->rows && db; row++)
         v->p->rows->add(db, g->dy + row * s->o, (size_t)s->o);
-    pith_prim_count(v->p, start);
 }

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_host.h"
-
 struct prim_pool {
-    struct prim *p;
     struct window window;
     enum prim_pool_kind kind;
     int32_t *largest; /* [rows, c] taps that a maximum came from, -1: none */
@@ -24,13 +21,12 @@ void pith_prim_pool_free(struct prim_pool *pool)
     free(pool);
 }
 
-enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape *s,
-                                    enum prim_pool_kind kind, struct prim_pool **pool)
+enum pith_status pith_prim_pool_new(const struct prim_conv_shape *s, enum prim_pool_kind kind,
+                                    struct prim_pool **pool)
 {
     struct prim_pool *made = calloc(1, sizeof *made);
     if (!made)
         return PITH_ERR_MEMORY;
-    made->p = p;
     made->kind = kind;
     enum pith_status status = pith_window_new(s, &made->window);
     if (kind == PRIM_POOL_MAX && !status)
@@ -101,7 +97,6 @@ static void spread_mean(const int64_t *at, int64_t taps, float n, int64_t c, con
 
 void pith_prim_pool_forward(struct prim_pool *pool, const float *x, float *y)
 {
-    const uint64_t start = pith_clock_ns(NULL);
     const struct window *w = &pool->window;
     const int64_t c = w->s.c;
     for (int64_t row = 0, first; row < w->rows; row++, y += c) {
@@ -111,12 +106,10 @@ void pith_prim_pool_forward(struct prim_pool *pool, const float *x, float *y)
         else
             take_mean(at, w->taps, counted(pool, at), c, x + first * c, y);
     }
-    pith_prim_count(pool->p, start);
 }
 
 void pith_prim_pool_backward(struct prim_pool *pool, const float *dy, float *dx)
 {
-    const uint64_t start = pith_clock_ns(NULL);
     const struct window *w = &pool->window;
     const int64_t c = w->s.c;
     int64_t pixels = w->s.n;
@@ -130,5 +123,4 @@ void pith_prim_pool_backward(struct prim_pool *pool, const float *dy, float *dx)
         else
             spread_mean(at, w->taps, counted(pool, at), c, dy, dx + first * c);
     }
-    pith_prim_count(pool->p, start);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* primitive.c - the state of a slice, and the time that its calls took. */
+/* primitive.c - the state of a slice. */
 #include "prim.h"
 
 #include <stdlib.h>
 
-#include "pith_host.h"
 #include "kernels/kernel_ordered.h"
 #include "train_kernels.h"
 
@@ -34,16 +33,4 @@ void pith_prim_free(struct prim *p)
 bool pith_prim_is_ordered(const struct prim *p)
 {
     return p->ordered;
-}
-
-double pith_prim_seconds(struct prim *p)
-{
-    const double seconds = 1e-9 * (double)p->ns;
-    p->ns = 0;
-    return seconds;
-}
-
-void pith_prim_count(struct prim *p, uint64_t start)
-{
-    p->ns += pith_clock_ns(NULL) - start;
 }

@@ -20,10 +20,6 @@ struct prim;
 enum pith_status pith_prim_new(uint32_t features, bool ordered, struct prim **p);
 bool pith_prim_is_ordered(const struct prim *p);
 void pith_prim_free(struct prim *p); /* accepts NULL; after everything made with it */
-/* Seconds spent in here since the last call of this function. */
-double pith_prim_seconds(struct prim *p);
-/* Adds the time since start (pith_clock_ns). */
-void pith_prim_count(struct prim *p, uint64_t start);
 
 /* Rows `step` elements apart; turned: read by columns. */
 struct prim_matrix {
@@ -71,8 +67,8 @@ void pith_prim_conv_backward(struct prim_conv *conv, const float *w,
  * value came from. PITH_ERR_MEMORY. */
 struct prim_pool;
 enum prim_pool_kind { PRIM_POOL_MAX, PRIM_POOL_AVERAGE, PRIM_POOL_AVERAGE_WITH_PADS };
-enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape *s,
-                                    enum prim_pool_kind kind, struct prim_pool **pool);
+enum pith_status pith_prim_pool_new(const struct prim_conv_shape *s, enum prim_pool_kind kind,
+                                    struct prim_pool **pool);
 void pith_prim_pool_free(struct prim_pool *pool); /* accepts NULL */
 void pith_prim_pool_forward(struct prim_pool *pool, const float *x, float *y);
 void pith_prim_pool_backward(struct prim_pool *pool, const float *dy, float *dx); /* dx: set */

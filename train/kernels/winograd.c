@@ -16,7 +16,6 @@
  *     tensor */
 #include "winograd.h"
 
-#include "pith_host.h"
 #include "pith_train.h"
 #include "train_kernels.h"
 #include "kernels/ref/transpose_quads.h"
@@ -271,11 +270,10 @@ static void correlate(const struct winograd *v, const struct winograd_block *x,
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-void pith_winograd_forward(const struct winograd *v, struct prim *p, void *scratch, const float *x,
+void pith_winograd_forward(const struct winograd *v, void *scratch, const float *x,
                            const float *bias, float *y)
 {
     const int points = (int)v->points;
-    uint64_t start = pith_clock_ns(NULL);
     struct winograd_block from = block_of(v, x, true, scratch), to = block_of(v, y, false, scratch);
     while (advance(v, &from, &to)) {
         touch(v, &from);
@@ -284,16 +282,13 @@ void pith_winograd_forward(const struct winograd *v, struct prim *p, void *scrat
         touch(v, &to);
         v->kernels->results(&to, points, bias);
     }
-    pith_prim_count(p, start);
 }
 
-void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scratch,
-                            const struct conv_gradients *g)
+void pith_winograd_backward(const struct winograd *v, void *scratch, const struct conv_gradients *g)
 {
     const float *x = g->x, *dy = g->dy;
     float *dx = g->dx, *dw = g->dw, *db = g->db;
     const int points = (int)v->points;
-    uint64_t start = pith_clock_ns(NULL);
     struct winograd_block in = block_of(v, x, true, scratch), out = block_of(v, dy, false, scratch);
     float *dw_planes = out.planes + (size_t)v->planes * v->y_step;
     while (advance(v, &in, &out)) {
@@ -317,5 +312,4 @@ void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scra
         finish_dw(v, dw_planes, dw);
     if (db)
         v->kernels->row_sums(dy, v->s.n * v->s.out[0] * v->s.out[1], v->s.o, db);
-    pith_prim_count(p, start);
 }

@@ -25,7 +25,6 @@ struct optimizer {
     struct parametrization *of;
     struct gradual_pruning *pruned; /* NULL: nothing is removed */
     float **pruned_value;           /* of its tensors */
-    uint32_t n_weights;
     uint64_t step, n_steps;
 };
 

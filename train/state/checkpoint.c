@@ -140,22 +140,19 @@ void pith_checkpoint_add_flags(struct checkpoint *c, const char *name, uint32_t 
     add(c, (struct block){name, number, FLAG, 0, flag, n, NULL});
 }
 
-void pith_checkpoint_add_u32(struct checkpoint *c, const char *name, uint32_t number, uint32_t *x,
-                             uint64_t n)
+void pith_checkpoint_add_u32(struct checkpoint *c, const char *name, uint32_t number, uint32_t *x)
 {
-    add(c, (struct block){name, number, U32, 0, x, n, NULL});
+    add(c, (struct block){name, number, U32, 0, x, 1, NULL});
 }
 
-void pith_checkpoint_add_u64(struct checkpoint *c, const char *name, uint32_t number, uint64_t *x,
-                             uint64_t n)
+void pith_checkpoint_add_u64(struct checkpoint *c, const char *name, uint32_t number, uint64_t *x)
 {
-    add(c, (struct block){name, number, U64, 0, x, n, NULL});
+    add(c, (struct block){name, number, U64, 0, x, 1, NULL});
 }
 
-void pith_checkpoint_add_f64(struct checkpoint *c, const char *name, uint32_t number, double *x,
-                             uint64_t n)
+void pith_checkpoint_add_f64(struct checkpoint *c, const char *name, uint32_t number, double *x)
 {
-    add(c, (struct block){name, number, F64, 0, x, n, NULL});
+    add(c, (struct block){name, number, F64, 0, x, 1, NULL});
 }
 
 void pith_checkpoint_add_f32(struct checkpoint *c, const char *name, uint32_t number,

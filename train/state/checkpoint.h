@@ -2,7 +2,7 @@
 /* checkpoint.h - what a run is made of, in a file, so that another process can go on with it.
  *
  *     pith_checkpoint_open(folder, identity, NULL, &c, &err);
- *     pith_checkpoint_add_u64(c, "step", 0, &step, 1);            // each number that must survive
+ *     pith_checkpoint_add_u64(c, "step", 0, &step);            // each number that must survive
  *     pith_checkpoint_read(c, &found, &err);                      // fills all of it, or none
  *     ... pith_checkpoint_write(c, &err) ...                      // whole or not at all
  *     pith_checkpoint_free(c);
@@ -37,12 +37,9 @@ void pith_checkpoint_free(struct checkpoint *c); /* accepts NULL */
  * says. The caller checks what else its numbers must be, those of an f64 at all. */
 void pith_checkpoint_add_flags(struct checkpoint *c, const char *name, uint32_t number,
                                uint8_t *flag, uint64_t n);
-void pith_checkpoint_add_u32(struct checkpoint *c, const char *name, uint32_t number, uint32_t *x,
-                             uint64_t n);
-void pith_checkpoint_add_u64(struct checkpoint *c, const char *name, uint32_t number, uint64_t *x,
-                             uint64_t n);
-void pith_checkpoint_add_f64(struct checkpoint *c, const char *name, uint32_t number, double *x,
-                             uint64_t n);
+void pith_checkpoint_add_u32(struct checkpoint *c, const char *name, uint32_t number, uint32_t *x);
+void pith_checkpoint_add_u64(struct checkpoint *c, const char *name, uint32_t number, uint64_t *x);
+void pith_checkpoint_add_f64(struct checkpoint *c, const char *name, uint32_t number, double *x);
 enum checkpoint_range {
     CHECKPOINT_NOT_NAN, /* infinite: a constant can be, such as the mask of an attention */
     CHECKPOINT_NOT_NEGATIVE,

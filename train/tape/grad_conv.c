@@ -75,7 +75,7 @@ static void forward(struct grad_node *n)
     const struct conv *conv = n->state;
     const float *x = n->in[X]->data, *w = n->in[W]->data, *bias = grad_data(n, BIAS);
     if (conv->winograd)
-        pith_winograd_forward(conv->winograd, n->prim, n->scratch, x, bias, n->out[0]->data);
+        pith_winograd_forward(conv->winograd, n->scratch, x, bias, n->out[0]->data);
     else
         pith_prim_conv_forward(conv->primitive, x, w, bias, n->out[0]->data);
 }
@@ -105,7 +105,7 @@ static void backward(struct grad_node *n)
                                      .db = to[BIAS],
                                      .add_dx = conv->winograd && !n->sets[X]};
     if (conv->winograd)
-        pith_winograd_backward(conv->winograd, n->prim, beside, &g);
+        pith_winograd_backward(conv->winograd, beside, &g);
     else
         pith_prim_conv_backward(conv->primitive, n->in[W]->data, &g);
     for (uint32_t i = first; i < 3; i++)

@@ -42,7 +42,7 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     enum prim_pool_kind kind = n->info->op == PITH_OP_MAX_POOL  ? PRIM_POOL_MAX
                                : n->attr[ATTR_POOL_INCLUDE_PAD] ? PRIM_POOL_AVERAGE_WITH_PADS
                                                                 : PRIM_POOL_AVERAGE;
-    enum pith_status status = pith_prim_pool_new(n->prim, &s, kind, &pool);
+    enum pith_status status = pith_prim_pool_new(&s, kind, &pool);
     if (status)
         return status;
     n->state = pool;

@@ -2,7 +2,6 @@
 /* grad_product.c - Gemm: y = alpha op(a) op(b) + beta c. Where b is the same for all slices, and a
  * has few rows in each, the products are panel_product.h's; all else is primitive.h's. */
 #include "grad_list.h"
-#include "pith_host.h"
 #include "pith_train.h"
 #include "train/kernels/train_kernels.h"
 #include "core/op_number.h"
@@ -63,7 +62,6 @@ static void release(struct grad_node *n)
 static void multiply(const struct grad_node *n, const struct gemm *g, bool by_transpose,
                      struct panel_product *p)
 {
-    uint64_t start = pith_clock_ns(NULL);
     p->b = n->in[1]->data;
     p->b_row = g->tb ? g->k : g->n;
     p->depth = by_transpose ? g->n : g->k;
@@ -76,7 +74,6 @@ static void multiply(const struct grad_node *n, const struct gemm *g, bool by_tr
         g->kernels->multiply(p);
     else
         g->kernels->multiply_transposed(p);
-    pith_prim_count(n->prim, start);
 }
 
 /* c of y[i][j], broadcast as numpy does. */
@@ -201,14 +198,12 @@ static void joined_gemm(const struct grad_node *n, uint32_t n_own, uint32_t part
                               .row_end = range_begin(rows, part + 1),
                               .columns = columns,
                               .depth = g->m};
-    uint64_t start = pith_clock_ns(NULL);
     for (uint32_t s = 0; s < n_own; s++) {
         const float *x = n[s].in[0]->data, *dy = n[s].out[0]->grad;
         p.a[s] = g->tb ? dy : x;
         p.b[s] = g->tb ? x : dy;
     }
     g->kernels->outer(&p);
-    pith_prim_count(n[(int64_t)part - n->slice].prim, start);
 }
 
 const struct grad_op pith_grad_gemm = {

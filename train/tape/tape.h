@@ -106,8 +106,5 @@ void pith_tape_slices(struct tape *t, void (*body)(void *arg, uint32_t slice), v
 void pith_tape_ranges(struct tape *t, void (*body)(void *arg, uint32_t range), void *arg);
 /* Copies parameters (and running statistics) back into the model's constants. */
 void pith_tape_store(const struct tape *t, struct pith_model *m);
-/* Of the last forward and backward: seconds inside the primitives (the library's and those done
- * beside it, as Winograd's convolutions are), summed over threads, and in all. */
-void pith_tape_times(const struct tape *t, double *primitives, double *all);
 
 #endif

@@ -304,12 +304,10 @@ static void steps_forward(struct tape *t, uint32_t from, uint32_t to)
 
 void pith_tape_forward(struct tape *t)
 {
-    uint64_t start = pith_clock_ns(NULL);
     clear_times(t);
     renew(t);
     steps_forward(t, 0, t->n_steps);
     pith_tape_slices(t, clear_ends, t);
-    t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
 
 /* Segment by segment from the last, each computed anew. */
@@ -325,7 +323,6 @@ static void lean_backward(struct tape *t)
 
 void pith_tape_backward(struct tape *t)
 {
-    uint64_t start = pith_clock_ns(NULL);
     if (t->opts.after) {
         lean_backward(t);
         return;
@@ -337,7 +334,6 @@ void pith_tape_backward(struct tape *t)
     else
         pith_ranks_add_floats(t->opts.ranks, t->rows, t->gradients.sum, (size_t)t->gradients.n,
                               t->ranks_scratch);
-    t->seconds += 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
 
 void pith_tape_share(struct tape *t)
@@ -383,12 +379,4 @@ void pith_tape_store(const struct tape *t, struct pith_model *m)
         const struct tape_parameter *q = &t->statistic[i];
         memcpy(m->values[q->value].constant->data, q->data, q->count * sizeof *q->data);
     }
-}
-
-void pith_tape_times(const struct tape *t, double *primitives, double *all)
-{
-    *primitives = 0;
-    for (uint32_t s = 0; s < t->n_slices; s++)
-        *primitives += pith_prim_seconds(t->prim[s]);
-    *all = t->seconds;
 }

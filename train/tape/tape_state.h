@@ -78,7 +78,6 @@ struct tape {
     struct pith_opts pool; /* parallel_for of the threads */
     struct tape_memory memory;
     const struct channel_rows *rows; /* for this CPU, whose features take long to read */
-    double seconds;
     /* With opts.after: */
     uint32_t *segment, n_segments; /* segment s is of the steps segment[s] .. segment[s + 1] - 1 */
 };
