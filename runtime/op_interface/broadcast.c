@@ -155,16 +155,6 @@ static void set_tile(struct broadcast_job *j)
     }
 }
 
-/* Row of n elements, step 0 or 1. */
-static void copy_row(const uint8_t *from, size_t step, size_t bytes, size_t n, uint8_t *to)
-{
-    if (step)
-        pith_copy_bytes(to, from, n * bytes);
-    else
-        for (size_t i = 0; i < n; i++)
-            pith_copy_bytes(to + i * bytes, from, bytes);
-}
-
 /* n elements of an operand's tile, one after the other. */
 static void copy_tile(const struct broadcast_job *j, uint32_t which, const uint8_t *from, size_t n,
                       uint8_t *to)
@@ -174,7 +164,8 @@ static void copy_tile(const struct broadcast_job *j, uint32_t which, const uint8
     const size_t bytes = j->bytes[which];
     size_t at[PITH_MAX_RANK] = {0};
     for (size_t done = 0; done < n; done += j->row_elems, to += j->row_elems * bytes) {
-        copy_row(from, bc->step[which][last], bytes, j->row_elems, to);
+        pith_copy_row(from, (ptrdiff_t)bc->step[which][last], to, 1, j->row_elems,
+                      (uint32_t)bytes);
         for (uint32_t i = last; i-- > j->tile.axis;) {
             from += bc->step[which][i] * bytes;
             if (++at[i] < bc->dim[i])

@@ -116,6 +116,9 @@ static void pick(uint8_t *y, const uint8_t *x, const size_t *offset, size_t n, s
     if (bytes == 4)
         for (size_t k = 0; k < n; k++)
             memcpy(y + 4 * k, x + offset[k], 4);
+    else if (bytes == 8)
+        for (size_t k = 0; k < n; k++)
+            memcpy(y + 8 * k, x + offset[k], 8);
     else
         for (size_t k = 0; k < n; k++)
             pith_copy_bytes(y + bytes * k, x + offset[k], bytes);

@@ -12,6 +12,7 @@
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
+#include "op_interface/turn.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
@@ -59,6 +60,7 @@ struct tile_job {
     uint8_t *dst;
     uint32_t axis; /* of y: the last repeated one */
     size_t row_bytes, repeats;
+    uint32_t bytes; /* of an element */
 };
 
 /* Items are blocks: all axes of y before j->axis. The block's digits in y's axes, each taken
@@ -76,8 +78,11 @@ static void tile_range(void *arg, size_t begin, size_t end)
         }
         const uint8_t *src = j->src + from * j->row_bytes;
         uint8_t *dst = j->dst + block * j->repeats * j->row_bytes;
-        for (size_t k = 0; k < j->repeats; k++)
-            memcpy(dst + k * j->row_bytes, src, j->row_bytes);
+        if (j->row_bytes == j->bytes)
+            pith_copy_row(src, 0, dst, 1, j->repeats, j->bytes);
+        else
+            for (size_t k = 0; k < j->repeats; k++)
+                memcpy(dst + k * j->row_bytes, src, j->row_bytes);
     }
 }
 
@@ -88,9 +93,10 @@ static void run_tile(const struct op_args *args, const struct op_env *env)
     /* Axes equal in x and y at the end are moved together; axis is where they begin. */
     while (axis > 0 && y->shape.dim[axis - 1] == dim_of(&x->shape, rank, axis - 1))
         axis--;
-    size_t bytes = pith_type_bytes(x->type), inner = shape_product(&y->shape, axis, rank);
+    const uint32_t bytes = pith_type_bytes(x->type);
+    size_t inner = shape_product(&y->shape, axis, rank);
     /* Nothing repeated at all: one block, one copy. */
-    struct tile_job job = {&x->shape, &y->shape, x->data, y->data, 0, inner * bytes, 1};
+    struct tile_job job = {&x->shape, &y->shape, x->data, y->data, 0, inner * bytes, 1, bytes};
     if (axis > 0) {
         job.axis = axis - 1;
         job.row_bytes *= dim_of(&x->shape, rank, job.axis);
