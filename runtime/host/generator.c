@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/plans_once.h"
 #include "kernels/ref/math_f32.h"
 #include "pith_host.h"
 
@@ -387,7 +388,7 @@ static enum pith_status run(struct pith_generator *g, const int64_t *ids, uint32
 {
     struct pith_plan *plan;
     enum pith_status st = set_sizes(g, g->has_cache ? g->done : 0, n, err);
-    st = st ? st : pith_plans_get(g->plans, 1, &plan, err);
+    st = st ? st : pith_plans_get_once(g->plans, 1, &plan, err);
     for (uint32_t i = 0; i < g->n_inputs && !st; i++)
         st = fill_input(g, plan, i, ids, n, err);
     if (st)

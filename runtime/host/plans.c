@@ -7,6 +7,7 @@
 
 #include "host/checked_opts.h"
 #include "host/large_memory.h"
+#include "host/plans_once.h"
 #include "host/size_expression.h"
 #include "pith_host.h"
 
@@ -15,13 +16,14 @@
 #define MOST_PLANS 128u
 #define MOST_BYTES (UINT64_C(64) << 20)
 #define LEAST_PLANS 4u
+#define ONCE_PLANS 2u /* whose sizes will hardly come again: the last, and the next */
 
 struct kept {
     struct pith_plan *plan;
     void *memory; /* owns */
     uint64_t bytes;
     uint64_t used; /* when: of pith_plans.time */
-    bool has_weights;
+    bool has_weights, once;
     struct pith_need need; /* bytes 0: not computed */
     uint32_t batch, value[SIZE_NAMES];
 };
@@ -32,8 +34,8 @@ struct pith_plans {
     struct pith_opts opts;    /* weights_of: the last plan that keeps weights */
     struct pith_sizes *sizes; /* owns */
     struct kept *kept;        /* owns: [n] */
-    uint32_t n, n_small;      /* of them without weights */
-    uint64_t small_bytes, time, last_need;
+    uint32_t n;
+    uint64_t small_bytes, time, last_need; /* small: of plans without weights */
 };
 
 void pith_plans_forget(struct pith_plans *plans, const struct pith_opts *opts)
@@ -109,26 +111,34 @@ static struct kept *find(struct pith_plans *p, const struct kept *key)
 
 /* The memory of the plan without weights that was not used for the longest time; NULL: there is
  * none to spare. */
-static void *take_oldest(struct pith_plans *p, uint64_t *bytes)
+static void *take_oldest(struct pith_plans *p, bool once, uint64_t *bytes)
 {
     struct kept *oldest = NULL;
-    if (p->n_small < LEAST_PLANS || (p->n_small < MOST_PLANS && p->small_bytes < MOST_BYTES))
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct kept *k = &p->kept[i];
+        if (k->has_weights || (once && !k->once))
+            continue;
+        n++;
+        oldest = oldest && oldest->used < k->used ? oldest : k;
+    }
+    if (once ? n < ONCE_PLANS : n < LEAST_PLANS || (n < MOST_PLANS && p->small_bytes < MOST_BYTES))
         return NULL;
-    for (uint32_t i = 0; i < p->n; i++)
-        if (!p->kept[i].has_weights && (!oldest || p->kept[i].used < oldest->used))
-            oldest = &p->kept[i];
     void *memory = oldest->memory;
     *bytes = oldest->bytes;
-    p->n_small--;
     p->small_bytes -= oldest->bytes;
     *oldest = p->kept[--p->n];
     return memory;
 }
 
-/* k->memory has at least `bytes`; without weights, room for a slightly larger plan, too. */
+/* k->memory has at least `bytes`; without weights, room for a slightly larger plan, too, and where
+ * sizes grow from run to run, for one half as large again. */
 static enum pith_status reserve(struct kept *k, uint64_t bytes)
 {
-    const uint64_t align = 64, more = k->has_weights ? 0 : bytes / 8,
+    const uint64_t align = 64,
+                   more = k->has_weights ? 0
+                          : k->once      ? bytes / 2
+                                         : bytes / 8,
                    room = (bytes + more + align - 1) / align * align;
     if (k->bytes >= bytes)
         return PITH_OK;
@@ -169,7 +179,6 @@ static enum pith_status keep(struct pith_plans *p, struct kept *k)
         return PITH_ERR_MEMORY;
     p->kept = grown;
     p->kept[p->n++] = *k;
-    p->n_small += !k->has_weights;
     p->small_bytes += k->has_weights ? 0 : k->bytes;
     if (k->has_weights)
         p->opts.weights_of = k->plan;
@@ -213,8 +222,8 @@ static enum pith_status describe(const struct pith_plans *p, enum pith_status st
     return pith_error_set(err, st, "cannot plan the model: %s", pith_status_text(st));
 }
 
-enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct pith_plan **plan,
-                                struct pith_error *err)
+static enum pith_status get(struct pith_plans *plans, uint32_t batch, bool once,
+                            struct pith_plan **plan, struct pith_error *err)
 {
     if (!plans || !plan)
         return PITH_ERR_ARGUMENT;
@@ -225,7 +234,8 @@ enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct
         st = pith_sizes_apply(plans->sizes, &plans->opts, err);
         if (st)
             return st;
-        key.memory = take_oldest(plans, &key.bytes);
+        key.once = once;
+        key.memory = take_oldest(plans, once, &key.bytes);
         st = make_plan(plans, &key);
         st = st ? st : keep(plans, &key);
         if (st) {
@@ -237,6 +247,18 @@ enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct
     found->used = ++plans->time;
     *plan = found->plan;
     return PITH_OK;
+}
+
+enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct pith_plan **plan,
+                                struct pith_error *err)
+{
+    return get(plans, batch, false, plan, err);
+}
+
+enum pith_status pith_plans_get_once(struct pith_plans *plans, uint32_t batch,
+                                     struct pith_plan **plan, struct pith_error *err)
+{
+    return get(plans, batch, true, plan, err);
 }
 
 enum pith_status pith_plans_need(struct pith_plans *plans, uint32_t batch, struct pith_need *need)

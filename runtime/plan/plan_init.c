@@ -34,8 +34,11 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     plan->opts = *opts;
     plan->image = blob;
     plan->image_bytes = bytes;
+    const struct pith_plan *other = BUILT_PART(SIZES) ? opts->weights_of : NULL;
+    const bool again = other && other->image == blob && other->image_bytes == bytes;
+    const uint32_t flags = opts->flags | (again ? GRAPH_AGAIN : 0);
     enum pith_status st =
-        pith_graph_read((struct graph_bytes){blob, bytes, opts->flags}, opts,
+        pith_graph_read((struct graph_bytes){blob, bytes, flags}, opts,
                         (struct graph_room){b->block.mem + at, b->block.high - at}, &plan->graph,
                         &plan->value, NULL);
     if (plan->graph.bytes > opts->max_bytes) /* whether there is room for it or not */

@@ -44,6 +44,10 @@ enum pith_status pith_graph_count(const void *blob, size_t bytes, uint32_t flags
 enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
                                  uint64_t *mem_bytes, struct pith_error *err);
 
+/* Of flags, beside those of struct pith_opts: the same bytes were accepted before. Texts, which no
+ * option changes, are not checked again. */
+#define GRAPH_AGAIN (1u << 31)
+
 struct graph_bytes {
     const void *blob;
     size_t bytes;

@@ -194,6 +194,7 @@ struct names {
     uint32_t n_values, n_nodes;
     struct graph_name *value; /* [n_values] */
     struct graph_name *node;  /* [n_nodes] */
+    bool checked;             /* before: they are read alone */
 };
 
 /* Checks of validate.c; order: [n_values] scratch. */

@@ -59,14 +59,19 @@ bool pith_utf8_ok(const uint8_t *p, size_t bytes)
 
 /* A length in min..max, then that much UTF-8. The length is bounded before it is compared with
  * what is left. */
-static bool read_text(struct reader *r, uint64_t min, uint64_t max, struct stream *text)
+static bool read_bytes(struct reader *r, uint64_t min, uint64_t max, struct stream *text)
 {
     uint64_t n = rd_varint(r, max);
     if (r->bad || n < min || n > r->left)
         return false;
     text->n_bytes = (size_t)n;
     text->bytes = rd_bytes(r, text->n_bytes);
-    return pith_utf8_ok(text->bytes, text->n_bytes);
+    return true;
+}
+
+static bool read_text(struct reader *r, uint64_t min, uint64_t max, struct stream *text)
+{
+    return read_bytes(r, min, max, text) && pith_utf8_ok(text->bytes, text->n_bytes);
 }
 
 /* As unsigned bytes, so UTF-8 sorts by code point. */
@@ -205,10 +210,11 @@ static bool unique(const struct graph_name *name, uint32_t n, uint32_t *order)
 }
 
 /* An empty text is a value without a name. */
-static bool read_name(struct reader *r, struct graph_name *name)
+static bool read_name(struct reader *r, bool checked, struct graph_name *name)
 {
     struct stream text;
-    if (!read_text(r, 0, MAX_NAME_BYTES, &text))
+    if (!read_bytes(r, 0, MAX_NAME_BYTES, &text) ||
+        !(checked || pith_utf8_ok(text.bytes, text.n_bytes)))
         return false;
     *name = (struct graph_name){(const char *)text.bytes, (uint32_t)text.n_bytes};
     return true;
@@ -226,12 +232,13 @@ enum pith_status pith_validate_names(const struct image *im, const struct names 
         struct graph_name *name =
             i < names->n_values ? &names->value[i] : &names->node[i - names->n_values];
         *name = nameless;
-        if (stored && !read_name(&r, name))
+        if (stored && !read_name(&r, names->checked, name))
             return corrupt_at(im, CHUNK_NAMES, &r, err);
         total += name->bytes;
     }
     /* All empty would be a second way to write that there are no names. */
-    if (stored && (r.left != 0 || total == 0 || !unique(names->value, names->n_values, order)))
+    const bool checked = names->checked || !stored;
+    if (!checked && (r.left != 0 || total == 0 || !unique(names->value, names->n_values, order)))
         return corrupt_at(im, CHUNK_NAMES, &r, err);
     return PITH_OK;
 }

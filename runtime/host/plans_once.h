@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* plans_once.h - plans for sizes that will hardly come again. */
+#ifndef PLANS_ONCE_H
+#define PLANS_ONCE_H
+
+#include "pith_host.h"
+
+/* pith_plans_get, as for each length of a cache that grows. Of such plans two are kept, and the
+ * next takes the memory of the older one, which is in the caches and needs no new pages. */
+enum pith_status pith_plans_get_once(struct pith_plans *plans, uint32_t batch,
+                                     struct pith_plan **plan, struct pith_error *err);
+
+#endif
