@@ -6,9 +6,9 @@
  * that live at the same time; once more, those that live longest first, which is better for what
  * outlasts a loop; and once by breadth (the same paper), those first that live when most bytes
  * do, which then lie close (INT8 super resolution takes 6.4 instead of 8.0 MB). The smallest result
- * is taken. The problem is NP-hard (strip packing with fixed x). The lower bound is the largest sum
- * of sizes alive at once: MobileNet-v2 and SqueezeNet meet it, random graphs come within 5 % on
- * average (tests/runtime/test_place.c).
+ * is taken, the first that meets the bound below. The problem is NP-hard (strip packing with fixed
+ * x). The lower bound is the largest sum of sizes alive at once: MobileNet-v2 and SqueezeNet meet
+ * it, random graphs come within 5 % on average (tests/runtime/test_place.c).
  *
  * Cost is quadratic in the number of pieces, and that number comes from the file: beyond
  * GREEDY_MAX the smallest pieces get places of their own behind all others.
@@ -183,6 +183,27 @@ static uint64_t place_by(struct place_item *item, uint32_t n, enum rule rule, ui
     return place_in_order(item, n, order, placed);
 }
 
+/* No arena is smaller: the most bytes of pieces all of which conflict. What is written late lives
+ * with what lives on behind it, and what dies there with what is not written late. */
+static uint64_t least_bytes(const struct place_item *item, uint32_t n)
+{
+    uint64_t least = 0;
+    for (uint32_t at = 0; at < n && n <= BREADTH_MAX; at++) {
+        const uint32_t time = item[at].first;
+        const bool late = item[at].flags & PLACE_LATE;
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const bool begins = item[i].first == time;
+            const bool left_out =
+                late ? item[i].last == time && !begins : begins && item[i].flags & PLACE_LATE;
+            if (item[i].first <= time && time <= item[i].last && !left_out)
+                bytes += item[i].bytes;
+        }
+        least = bytes > least ? bytes : least;
+    }
+    return least;
+}
+
 bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
                 uint64_t *arena_bytes)
 {
@@ -192,7 +213,9 @@ bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *
         if (!align_ok(item[i].bytes, PLAN_ALIGN, &item[i].bytes) ||
             !add_ok(sum, item[i].bytes, &sum))
             return false;
-    for (enum rule rule = BY_SIZE; rule < N_RULES; last = rule++) {
+    const uint64_t least = least_bytes(item, n);
+    for (enum rule rule = BY_SIZE; rule < N_RULES && (rule == 0 || end[best] > least);
+         last = rule++) {
         end[rule] = place_by(item, n, rule, order, placed);
         best = end[rule] < end[best] ? rule : best;
     }
