@@ -15,7 +15,10 @@
  * Against the two products and the softmax as steps of their own, [B, H, M, N] scores are
  * neither written nor read back: scratch is one tile a thread. Unlike FlashAttention (Dao et al.
  * 2022) all N scores of a tile are there at once, so the softmax is the plain one and no
- * rescaling is needed: N * nr floats, 128 KiB at N = 512 and nr = 64, lie in the second cache. */
+ * rescaling is needed: N * nr floats, 128 KiB at N = 512 and nr = 64, lie in the second cache.
+ *
+ * Keys at either end that no query of a tile sees are left out: half of them under a causal mask,
+ * all but a few where attention is local. Their weights would be 0. */
 #include "kernels/kernels.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
@@ -23,6 +26,7 @@
 #include "op_interface/op_attr.h"
 
 #define MASK_KEYS 64u /* of a mask are turned at a time */
+#define ABSENT -1e9f  /* what is added to it is as good as not there, beside what is seen */
 #define CHUNKS 8u     /* heads are cut into at most as many parts, each with scratch of its own */
 
 struct operand {
@@ -396,12 +400,18 @@ static void turn_mask(const struct attention *a, const struct head *h, size_t m,
     }
 }
 
-/* s [N, nr] masked; turned: as turn_mask() leaves it. */
-static void mask_tile(const struct attention *a, const struct head *h, float *s,
+/* Keys first .. first + n - 1. */
+struct keys {
+    size_t first, n;
+};
+
+/* s [keys, nr] masked; turned: as turn_mask() leaves it. */
+static void mask_tile(const struct attention *a, const struct head *h, struct keys keys, float *s,
                       const float *turned)
 {
     const uint32_t nr = dense_of(a->env)->nr;
-    const float *end = s + (size_t)a->n * nr;
+    const float *end = s + keys.n * nr;
+    turned += keys.first * nr;
     if (a->mask_step[2] == 0) {
         mask_keys(a, h, s, nr);
         return;
@@ -418,6 +428,58 @@ static void mask_tile(const struct attention *a, const struct head *h, float *s,
     }
 }
 
+/* Row n of a turned mask: lanes of queries that see the key. */
+static inline four_i32 seen_by(const struct attention *a, const float *turned)
+{
+    const four m = *(const four *)(const void *)turned;
+    return a->mask->type == PITH_F32 ? (four_i32)(m > ABSENT) : (four_i32)(m == 0.0f);
+}
+
+/* Does one of the queries see key n? seen: those that have seen one so far, too. */
+static bool sees_key(const struct attention *a, const float *turned, size_t n, uint32_t width,
+                     four_i32 seen[DENSE_MAX_NR / 4])
+{
+    const uint32_t nr = dense_of(a->env)->nr;
+    int32_t any = 0;
+    for (uint32_t j = 0; j < width; j += 4) {
+        const four_i32 see = seen_by(a, turned + n * nr + j);
+        seen[j / 4] |= see;
+        for (uint32_t i = 0; i < 4 && j + i < width; i++)
+            any |= see[i];
+    }
+    return any != 0;
+}
+
+static bool all_seen(const four_i32 *seen, uint32_t width)
+{
+    int32_t all = -1;
+    for (uint32_t j = 0; j < width; j++)
+        all &= seen[j / 4][j % 4];
+    return all != 0;
+}
+
+/* What is between the first key that one of the queries sees and the last. All, where a query sees
+ * none: its weights may be those of hidden keys. */
+static struct keys seen_keys(const struct attention *a, const float *turned, uint32_t width)
+{
+    const struct keys all = {0, a->n};
+    const uint32_t mr = dense_of(a->env)->mr;
+    four_i32 seen[DENSE_MAX_NR / 4] = {{0}};
+    size_t first = 0, end = a->n;
+    if (a->mask->type != PITH_F32 && !(a->fill <= ABSENT))
+        return all;
+    while (first < end && !sees_key(a, turned, first, width, seen))
+        first++;
+    while (end > first && !sees_key(a, turned, end - 1, width, seen))
+        end--;
+    for (size_t n = first; n < end && !all_seen(seen, width); n++)
+        sees_key(a, turned, n, width, seen);
+    if (!all_seen(seen, width))
+        return all;
+    first = first / mr * mr; /* where panels begin */
+    return (struct keys){first, end - first};
+}
+
 /* Columns of x [rows, nr] times factors of their own; nr is a multiple of 4. */
 static void scale_columns(float *x, size_t rows, uint32_t nr, const float *factor)
 {
@@ -430,7 +492,7 @@ static void scale_columns(float *x, size_t rows, uint32_t nr, const float *facto
  * in a column, because gemm_f32's b is then q^T, which is packed once, and its result is the b
  * of the second product without another copy. */
 static void tile_of_head(const struct attention *a, const struct head *h, size_t m, uint32_t width,
-                         const struct tile_memory *t)
+                         struct keys keys, const struct tile_memory *t)
 {
     const struct dense_kernels *dense = dense_of(a->env);
     const uint32_t nr = dense->nr;
@@ -442,7 +504,8 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
         factor[j] = a->scale;
     scale_columns(t->q, a->d, nr, factor);
     const bool strided = dense->strided;
-    struct gemm_f32_job job = {.a = strided ? h->k : t->k,
+    struct gemm_f32_job job = {.a = strided ? h->k + keys.first * a->k.row
+                                            : t->k + keys.first * a->d,
                                .a_step = (strided ? a->k.row : a->d) * dense->mr,
                                .a_row = strided ? a->k.row : 0,
                                .a_col = 1,
@@ -450,17 +513,18 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
                                .ldb = nr,
                                .c = t->s,
                                .ldc = nr,
-                               .m = a->n,
+                               .m = (uint32_t)keys.n,
                                .n = width,
                                .k = a->d,
                                .finish = true};
     dense->gemm_f32(&job);
     if (h->mask)
-        mask_tile(a, h, t->s, t->mask);
-    pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, factor);
+        mask_tile(a, h, keys, t->s, t->mask);
+    pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, keys.n, width, factor);
     if (h->mask)
         clear_unseeing(a, h, (struct scores){t->s, nr, m, width}, factor);
-    job = (struct gemm_f32_job){.a = strided ? h->v : t->v,
+    job = (struct gemm_f32_job){.a = strided ? h->v + keys.first * a->v.row
+                                             : t->v + keys.first * dense->mr,
                                 .a_step = (strided ? 1 : (size_t)a->n) * dense->mr,
                                 .a_row = strided,
                                 .a_col = a->v.row,
@@ -470,7 +534,7 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
                                 .ldc = nr,
                                 .m = a->e,
                                 .n = width,
-                                .k = a->n,
+                                .k = (uint32_t)keys.n,
                                 .finish = true};
     dense->gemm_f32(&job);
     /* Dividing after the product with v takes E divisions a query instead of N, and the sum over
@@ -490,6 +554,7 @@ static void head_tiles(const struct attention *a, size_t first, size_t heads,
     const struct dense_kernels *dense = dense_of(a->env);
     for (size_t m = 0; m < a->m; m += dense->nr) {
         const uint32_t width = a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr;
+        struct keys keys = {0, a->n};
         for (size_t i = 0; i < heads; i++) {
             const struct head h = head_of(a, first + i);
             if (!dense->strided && m == 0) {
@@ -499,9 +564,11 @@ static void head_tiles(const struct attention *a, size_t first, size_t heads,
                 dense->pack_rows_f32(&(struct pack_rows_job){h.v, t->v, 1, a->v.row, a->e, a->n,
                                                              dense->mr, a->n * mr});
             }
-            if (h.mask && a->mask_step[2] && i == 0)
+            if (h.mask && a->mask_step[2] && i == 0) {
                 turn_mask(a, &h, m, width, t->mask, t->mask_rows);
-            tile_of_head(a, &h, m, width, t);
+                keys = seen_keys(a, t->mask, width);
+            }
+            tile_of_head(a, &h, m, width, keys, t);
         }
     }
 }

@@ -37,7 +37,7 @@ enum mask_kind { MASK_NONE, MASK_ADDED, MASK_ROW, MASK_FULL, MASK_KEEP, MASK_KIN
 struct sample {
     struct dims s;
     enum mask_kind kind;
-    float *q, *k, *v, *added;
+    float *q, *k, *v, *added, fill;
     uint8_t *mask;
     uint32_t mask_dim[4];
 };
@@ -52,7 +52,6 @@ static size_t mask_at(const struct sample *p, uint32_t b, uint32_t h, uint32_t m
 }
 
 #define SCALE 0.37f
-#define FILL -50.0f
 
 /* y[0 .. e-1] of one query. */
 static void expect(const struct sample *p, uint32_t b, uint32_t h, uint32_t m, double *y)
@@ -71,7 +70,7 @@ static void expect(const struct sample *p, uint32_t b, uint32_t h, uint32_t m, d
         if (p->kind == MASK_ADDED)
             score[n] += (double)p->added[i];
         else if (p->kind != MASK_NONE && (p->mask[i] != 0) != (p->kind == MASK_KEEP))
-            score[n] = (double)FILL;
+            score[n] = (double)p->fill;
         max = fmax(max, score[n]);
     }
     for (uint32_t n = 0; n < s->n; n++)
@@ -112,6 +111,21 @@ static float *values(size_t n, uint64_t *seed)
     return x;
 }
 
+/* Queries see keys from some places before their own to some behind it, as in causal and in local
+ * attention. */
+static void see_window(struct sample *p, uint64_t *seed)
+{
+    const uint32_t keys = p->mask_dim[3], queries = p->mask_dim[2];
+    const uint32_t before = (uint32_t)(random_u64(seed) % 70), behind = random_u64(seed) % 4;
+    for (size_t i = 0; i < (size_t)p->mask_dim[0] * p->mask_dim[1] * queries * keys; i++) {
+        const size_t n = i % keys, m = i / keys % queries;
+        if (n + before >= m && n <= m + behind)
+            continue;
+        p->mask[i] = p->kind != MASK_KEEP;
+        p->added[i] = random_u64(seed) % 2 ? -INFINITY : -3e38f;
+    }
+}
+
 static void open_sample(struct sample *p, uint64_t *seed)
 {
     struct dims *s = &p->s;
@@ -141,6 +155,10 @@ static void open_sample(struct sample *p, uint64_t *seed)
     for (size_t i = 0; i < n && random_u64(seed) % 2; i++)
         if (i / p->mask_dim[3] % 3 == 1)
             p->added[i] = -INFINITY;
+    static const float fills[] = {-50.0f, -1e9f, -INFINITY};
+    p->fill = fills[random_u64(seed) % 3];
+    if (random_u64(seed) % 2)
+        see_window(p, seed);
 }
 
 static void close_sample(struct sample *p)
@@ -158,7 +176,7 @@ static void set_up(struct one_op *t, const struct sample *p)
     uint32_t dim[4];
     one_op_open(t, PITH_OP_ATTENTION, p->kind == MASK_NONE ? 3 : 4, 1);
     t->attr[ATTR_ATTENTION_SCALE] = (int32_t)f32_bits(SCALE);
-    t->attr[ATTR_ATTENTION_FILL] = (int32_t)f32_bits(FILL);
+    t->attr[ATTR_ATTENTION_FILL] = (int32_t)f32_bits(p->fill);
     t->attr[ATTR_ATTENTION_KEEP] = p->kind == MASK_KEEP;
     t->attr[ATTR_ATTENTION_LAYOUT] = (int32_t)s->layout;
     view_dims(s->b, s->h, s->m, s->d, s->layout & 1, dim);
@@ -178,7 +196,7 @@ static void test_random(void **state)
     static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
                                       PITH_CPU_NEON};
     (void)state;
-    for (uint64_t turn = 0; turn < 150; turn++) {
+    for (uint64_t turn = 0; turn < 250; turn++) {
         uint64_t seed = turn;
         struct sample p;
         open_sample(&p, &seed);
