@@ -90,37 +90,24 @@ DEVICE void mma_i8(int32_t sum[4], const int32_t a[4], const int32_t b[2])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* The same of a[16, 16] b[16, 8], two f16 a word, and of bf16. */
-DEVICE void mma_f16(float sum[4], const uint32_t a[4], const uint32_t b[2])
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-DEVICE void mma_bf16(float sum[4], const uint32_t a[4], const uint32_t b[2])
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/* Rounded to the nearest, two a word. */
-DEVICE uint32_t pair_f16(float low, float high)
-{
-    uint32_t pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-DEVICE uint32_t pair_bf16(float low, float high)
-{
-    uint32_t pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
+/* The same of a[16, 16] b[16, 8], two f16 or bf16 a word, and two numbers as such a word, rounded
+ * to the nearest. */
+#define HALF_WORDS(type)                                                                           \
+    DEVICE void mma_##type(float sum[4], const uint32_t a[4], const uint32_t b[2])                 \
+    {                                                                                              \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type                      \
+                     ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"        \
+                     : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                      \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));          \
+    }                                                                                              \
+    DEVICE uint32_t pair_##type(float low, float high)                                             \
+    {                                                                                              \
+        uint32_t pair;                                                                             \
+        asm("cvt.rn." #type "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));              \
+        return pair;                                                                               \
+    }
+HALF_WORDS(f16)
+HALF_WORDS(bf16)
 #else /* 7.5: eight terms at a time, and no bf16 */
 DEVICE void mma_f16(float sum[4], const uint32_t a[4], const uint32_t b[2])
 {

@@ -50,6 +50,13 @@ DEVICE const void *values_from(const void *x, size_t i, uint32_t type)
     return (const char *)x + (type == VALUE_F32 ? 4u : 2u) * i;
 }
 
+/* A kernel's body for f32 and for 16 bits, whose type is tested at each element of no other. */
+#define BODY_OF_TYPE(call, ...)                                                                    \
+    if (arg->x_type == VALUE_F32)                                                                  \
+        call(__VA_ARGS__, VALUE_F32);                                                              \
+    else                                                                                           \
+        call(__VA_ARGS__, arg->x_type);
+
 static inline float clip_f32(float low, float high, float x)
 {
     x = x < low ? low : x;
@@ -132,6 +139,26 @@ DEVICE float activated_short(uint32_t kind, float a, float b, float x)
         SHORT_ACTS(MAP_CASE)
     default:
         return x;
+    }
+}
+
+/* Short ones of all n sums that a thread holds: one switch, so that a launch fetches the code of one
+ * kind, and not that of all of them n times. n: a constant where this is called. */
+#define ALL_SUMS(kind, value)                                                                      \
+    case kind:                                                                                     \
+        UNROLLED                                                                                   \
+        for (uint32_t e = 0; e < n; e++) {                                                         \
+            const float x = sum[e];                                                                \
+            sum[e] = value;                                                                        \
+        }                                                                                          \
+        break;
+
+DEVICE void activate_short(uint32_t kind, float a, float b, uint32_t n, float *sum)
+{
+    switch (kind) {
+        SHORT_ACTS(ALL_SUMS)
+    default:
+        break;
     }
 }
 

@@ -99,24 +99,6 @@ DEVICE void direct_sums(const struct conv_args *arg, const struct direct_place *
     }
 }
 
-#define DIRECT_SUMS(kind, value)                                                                   \
-    case kind:                                                                                     \
-        UNROLLED                                                                                   \
-        for (uint32_t j = 0; j < each; j++) {                                                      \
-            const float x = sum[j];                                                                \
-            sum[j] = value;                                                                        \
-        }                                                                                          \
-        break;
-
-DEVICE void activate_direct(uint32_t kind, float a, float b, uint32_t each, float sum[EACH_DIRECT])
-{
-    switch (kind) {
-        SHORT_ACTS(DIRECT_SUMS)
-    default:
-        break;
-    }
-}
-
 DEVICE void put_direct(const struct conv_args *arg, const struct direct_place *p, uint32_t each,
                        float sum[EACH_DIRECT])
 {
@@ -129,7 +111,7 @@ DEVICE void put_direct(const struct conv_args *arg, const struct direct_place *p
         if (arg->residual && j < p->there)
             sum[j] += value_at(arg->residual, at + j * row, arg->residual_type);
     }
-    activate_direct(arg->act, arg->act_a, arg->act_b, each, sum);
+    activate_short(arg->act, arg->act_a, arg->act_b, each, sum);
     UNROLLED
     for (uint32_t j = 0; j < each; j++)
         if (j < p->there)

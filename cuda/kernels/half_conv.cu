@@ -215,7 +215,7 @@ DEVICE void put_conv_half(const struct conv_mma_args *arg, uint32_t bands, uint3
             add_residual(arg, &out, p[1], 1, sum->of[h]);
         }
         if (!shared)
-            activate_short(c->act, c->act_a, c->act_b, sum->of[h]);
+            activate_short(c->act, c->act_a, c->act_b, EACH * EACH, sum->of[h][0]);
         UNROLLED
         for (uint32_t half = 0; half < 2u; half++)
             put_pixel(arg, &out, p[half], half, sum->of[h], y, y_type);

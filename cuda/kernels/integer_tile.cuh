@@ -178,16 +178,8 @@ DEVICE struct part_i8 weight_part_i8(const struct packed_i8 *w, uint32_t row, ui
 }
 
 #if HAS_MMA
-DEVICE uint32_t own_row(uint32_t i, uint32_t j)
-{
-    (void)i;
-    return mma_row(1u, j);
-}
-
-DEVICE uint32_t own_column(uint32_t i, uint32_t j)
-{
-    return mma_column(1u, i, j);
-}
+#define OWN_ROW(i, j) mma_row(1u, j)
+#define OWN_COLUMN(i, j) mma_column(1u, i, j)
 
 /* 32 terms at a time: words t and t + 4 of eight. */
 DEVICE void add_words(const struct slice_i8 *t, int32_t sum[EACH][EACH])
@@ -207,25 +199,16 @@ DEVICE void add_words(const struct slice_i8 *t, int32_t sum[EACH][EACH])
     }
 }
 #else
-DEVICE uint32_t own_row(uint32_t i, uint32_t j)
-{
-    (void)j;
-    return THREAD / 16u + 16u * i;
-}
-
-DEVICE uint32_t own_column(uint32_t i, uint32_t j)
-{
-    (void)i;
-    return THREAD % 16u + 16u * j;
-}
+#define OWN_ROW(i, j) (THREAD / 16u + 16u * (i))
+#define OWN_COLUMN(i, j) (THREAD % 16u + 16u * (j))
 
 DEVICE void add_words(const struct slice_i8 *t, int32_t sum[EACH][EACH])
 {
     for (uint32_t k = 0; k < I8_WORDS; k++) {
         int32_t a[EACH], b[EACH];
         for (uint32_t i = 0; i < EACH; i++) {
-            a[i] = (int32_t)t->a.row[own_row(i, 0)][k];
-            b[i] = (int32_t)t->b.row[own_column(0, i)][k];
+            a[i] = (int32_t)t->a.row[OWN_ROW(i, 0)][k];
+            b[i] = (int32_t)t->b.row[OWN_COLUMN(0, i)][k];
         }
         for (uint32_t i = 0; i < EACH; i++)
             for (uint32_t j = 0; j < EACH; j++)
@@ -323,7 +306,7 @@ DEVICE void put_tile_i8(struct tile_i8 *s, const struct tile_place *p, int32_t s
     for (uint32_t i = 0; i < EACH; i++) {
         UNROLLED
         for (uint32_t j = 0; j < EACH; j++)
-            s->of.sum[own_row(i, j)][own_column(i, j)] = sum[i][j];
+            s->of.sum[OWN_ROW(i, j)][OWN_COLUMN(i, j)] = sum[i][j];
     }
     barrier();
     NOT_UNROLLED

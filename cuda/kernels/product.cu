@@ -160,26 +160,6 @@ DEVICE void load_slice(float slice[SLICE][TILE + 1], const float *x, uint32_t ro
     }
 }
 
-/* Short activations of all that a thread holds: one switch, so that a launch fetches the code of
- * one kind, and not that of all of them sixteen times. */
-#define ALL_SUMS(kind, value)                                                                      \
-    case kind:                                                                                     \
-        UNROLLED                                                                                   \
-        for (uint32_t e = 0; e < EACH * EACH; e++) {                                               \
-            const float x = sum[e / EACH][e % EACH];                                               \
-            sum[e / EACH][e % EACH] = value;                                                       \
-        }                                                                                          \
-        break;
-
-DEVICE void activate_short(uint32_t kind, float a, float b, float sum[EACH][EACH])
-{
-    switch (kind) {
-        SHORT_ACTS(ALL_SUMS)
-    default:
-        break;
-    }
-}
-
 /* Along z a block has an item - of a batch, an image's group - and a part of its terms. */
 DEVICE uint32_t block_item(const struct sum_split *s)
 {
@@ -284,7 +264,7 @@ DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, 
     }
     if (arg->residual)
         add_elements(sum, arg->residual, residual_type, &y, 1.0f);
-    activate_short(arg->act, arg->act_a, arg->act_b, sum);
+    activate_short(arg->act, arg->act_a, arg->act_b, EACH * EACH, sum[0]);
     put_sums(arg->y, y_type, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
@@ -475,7 +455,7 @@ DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t o0, uint32_t p0,
         add_bias(arg, group, o0, sum);
     if (arg->residual)
         add_elements(sum, arg->residual, VALUE_F32, &y, 1.0f);
-    activate_short(arg->act, arg->act_a, arg->act_b, sum);
+    activate_short(arg->act, arg->act_a, arg->act_b, EACH * EACH, sum[0]);
     put_sums(arg->y, VALUE_F32, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {

@@ -111,13 +111,6 @@ DEVICE void put_shares(const struct softmax_args *arg, struct values x, size_t f
             put_share(arg, first + at + k * LAUNCH_TEAM, v[k] - max, sum);
 }
 
-/* A kernel's body for f32 and for 16 bits, whose type is tested at each element of no other. */
-#define BODY_OF_TYPE(call, x_type)                                                                 \
-    if ((x_type) == VALUE_F32)                                                                     \
-        call(arg, VALUE_F32);                                                                      \
-    else                                                                                           \
-        call(arg, x_type);
-
 DEVICE void share_rows(const struct softmax_args *arg, uint32_t type)
 {
     const uint32_t lane = THREAD % LAUNCH_TEAM;
@@ -142,7 +135,7 @@ DEVICE void share_rows(const struct softmax_args *arg, uint32_t type)
     }
 }
 
-KERNEL(softmax_rows, softmax_args){BODY_OF_TYPE(share_rows, arg->x_type)}
+KERNEL(softmax_rows, softmax_args){BODY_OF_TYPE(share_rows, arg)}
 
 KERNEL(softmax_columns, softmax_args)
 {
@@ -260,7 +253,7 @@ DEVICE float block_sum(const struct softmax_args *arg, struct values x, float ma
     return t->sum;
 }
 
-DEVICE void share_long(const struct softmax_args *arg, uint32_t type, struct long_row *t)
+DEVICE void share_long(struct long_row *t, const struct softmax_args *arg, uint32_t type)
 {
     for (uint32_t row = BLOCK_X; row < arg->rows; row += BLOCKS_X) {
         const struct values x = row_of(arg->x, type, (size_t)row * arg->n);
@@ -279,10 +272,7 @@ DEVICE void share_long(const struct softmax_args *arg, uint32_t type, struct lon
 KERNEL(softmax_long, softmax_args)
 {
     SHARED struct long_row t;
-    if (arg->x_type == VALUE_F32)
-        share_long(arg, VALUE_F32, &t);
-    else
-        share_long(arg, arg->x_type, &t);
+    BODY_OF_TYPE(share_long, &t, arg)
 }
 
 DEVICE double team_long_sum(struct values x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
@@ -332,7 +322,7 @@ DEVICE void sum_up_rows(const struct reduce_args *arg, uint32_t type)
     }
 }
 
-KERNEL(reduce_rows, reduce_args){BODY_OF_TYPE(sum_up_rows, arg->x_type)}
+KERNEL(reduce_rows, reduce_args){BODY_OF_TYPE(sum_up_rows, arg)}
 
 DEVICE double joined(uint32_t kind, double acc, float x)
 {
@@ -423,5 +413,5 @@ DEVICE void normalize_rows(const struct norm_args *arg, uint32_t type)
 
 KERNEL(norm_rows, norm_args)
 {
-    BODY_OF_TYPE(normalize_rows, arg->x_type)
+    BODY_OF_TYPE(normalize_rows, arg)
 }

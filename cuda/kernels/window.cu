@@ -211,8 +211,5 @@ DEVICE void pool_values(const struct pool_args *arg, uint32_t type)
 
 KERNEL(pool_small, pool_args)
 {
-    if (arg->x_type == VALUE_F32)
-        pool_values(arg, VALUE_F32);
-    else
-        pool_values(arg, arg->x_type);
+    BODY_OF_TYPE(pool_values, arg)
 }
