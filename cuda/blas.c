@@ -2,7 +2,7 @@
 /* blas.c - cuBLASLt by dlopen. Its matrices lie column by column: y [m, n] there is y^T [n, m], so
  * that b^T is its first operand, and a its second; a bias for each column of y is one for each row
  * there, as its epilogue has it. Products of f32 are in f32, not TF32; those of f16 and bf16 are
- * summed in f32. */
+ * summed in f32, those of signed bytes in integers of 32 bits, which are all that it writes. */
 #include "blas.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,8 +13,11 @@
 /* Numbers of cublasLt.h and library_types.h, which are part of its binary interface. */
 enum {
     COMPUTE_32F = 68,
+    COMPUTE_32I = 72,
     TYPE_F32 = 0,
     TYPE_F16 = 2,
+    TYPE_I8 = 3,
+    TYPE_I32 = 10,
     TYPE_BF16 = 14,
     DESC_TRANS_A = 3,
     DESC_TRANS_B = 4,
@@ -77,7 +80,11 @@ struct blas_product {
     void *desc, *b, *a, *y; /* own: layouts of b^T, a and y */
     const void *b_data, *a_data, *added;
     void *y_data, *work;
-    float alpha, beta;
+    union {
+        float real;
+        int32_t whole; /* of bytes */
+    } alpha;
+    float beta;
     struct heuristic found;
 };
 
@@ -159,24 +166,22 @@ static bool is_plain(uint32_t step, uint32_t other, uint32_t length)
 #define FEWEST_PRODUCTS (UINT64_C(1) << 20)
 #define FEWEST_ROWS 9u /* of a: fewer are read by warps */
 
-#define WHOLE                                                                                      \
-    8u /* elements of 16 bits that begin at 16 bytes: others take kernels that are slow            \
-        */
-
-static bool begins_whole(const struct gemm_args *g)
+/* Rows and matrices begin at 16 bytes: others take kernels that are slow, of bytes there are none.
+ */
+static bool begins_whole(const struct gemm_args *g, uint32_t factors)
 {
     const uint32_t a = g->a_col == 1 ? g->a_row : g->a_col, b = g->b_col == 1 ? g->b_row : g->b_col;
     const uintptr_t at = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->y;
-    const uint32_t batches = g->batch_rank ? g->a_batch[0] | g->b_batch[0] : 0;
-    return a % WHOLE == 0 && b % WHOLE == 0 && g->n % WHOLE == 0 && batches % WHOLE == 0 &&
-           at % 16 == 0;
+    const uint32_t steps = a | b | (g->batch_rank ? g->a_batch[0] | g->b_batch[0] : 0);
+    const bool bytes = factors == BLAS_BYTES;
+    return steps % (bytes ? 16 : 8) == 0 && g->n % (bytes ? 4 : 8) == 0 && at % 16 == 0;
 }
 
 bool pith_blas_takes(const struct gemm_args *g, uint32_t factors)
 {
     bool a = is_plain(g->a_col, g->a_row, g->k) || is_plain(g->a_row, g->a_col, g->m);
     bool b = is_plain(g->b_col, g->b_row, g->n) || is_plain(g->b_row, g->b_col, g->k);
-    return a && b && g->batch_rank <= 1 && (factors == VALUE_F32 || begins_whole(g)) &&
+    return a && b && g->batch_rank <= 1 && (factors == VALUE_F32 || begins_whole(g, factors)) &&
            g->m >= FEWEST_ROWS && (uint64_t)g->m * g->n * g->k >= FEWEST_PRODUCTS;
 }
 
@@ -190,10 +195,10 @@ bool pith_blas_has_tail(const struct gemm_args *g)
     return bias && act && (!g->residual || g->residual_type == g->y_type);
 }
 
-static int type_number(uint32_t type)
-{
-    return type == VALUE_F32 ? TYPE_F32 : type == VALUE_F16 ? TYPE_F16 : TYPE_BF16;
-}
+static const int type_number[] = {[VALUE_F32] = TYPE_F32,
+                                  [VALUE_F16] = TYPE_F16,
+                                  [VALUE_BF16] = TYPE_BF16,
+                                  [BLAS_BYTES] = TYPE_I8};
 
 /* rows [columns] of the other are stored one behind the other; step: from one to the next. */
 static int make_layout(const struct blas_product *p, void **layout, int type,
@@ -214,7 +219,8 @@ static int make_layout(const struct blas_product *p, void **layout, int type,
 static int make_layouts(struct blas_product *p, const struct gemm_args *g, uint32_t factors,
                         bool turn_b, bool turn_a)
 {
-    const int type = type_number(factors), y_type = type_number(g->y_type);
+    const int type = type_number[factors];
+    const int y_type = factors == BLAS_BYTES ? TYPE_I32 : type_number[g->y_type];
     uint32_t batches = g->batch_rank ? g->batch_dim[0] : 1;
     const uint32_t b[2] = {turn_b ? g->k : g->n, turn_b ? g->n : g->k};
     const uint32_t a[2] = {turn_a ? g->m : g->k, turn_a ? g->k : g->m};
@@ -237,13 +243,15 @@ static int set(const struct blas_product *p, int which, const void *value, size_
 /* turn_b and turn_a are cublasOperation_t, whose 0 is as it lies and 1 transposed. Its A is our b,
  * as y is computed transposed. The flags of an epilogue add up, and the default one alone stands
  * for none; the attribute of the bias is its address on the device. */
-static int make_desc(struct blas_product *p, const struct gemm_args *g, int32_t turn_b,
-                     int32_t turn_a)
+static int make_desc(struct blas_product *p, const struct gemm_args *g, uint32_t factors,
+                     int32_t turn_b, int32_t turn_a)
 {
     int32_t epilogue = (g->c ? EPILOGUE_BIAS : 0) | (g->act == ACT_RELU        ? EPILOGUE_RELU
                                                      : g->act == ACT_GELU_TANH ? EPILOGUE_GELU
                                                                                : 0);
-    int result = p->blas->cublasLtMatmulDescCreate(&p->desc, COMPUTE_32F, TYPE_F32);
+    const bool bytes = factors == BLAS_BYTES;
+    int result = p->blas->cublasLtMatmulDescCreate(&p->desc, bytes ? COMPUTE_32I : COMPUTE_32F,
+                                                   bytes ? TYPE_I32 : TYPE_F32);
     if (!result)
         result = set(p, DESC_TRANS_A, &turn_b, sizeof turn_b);
     if (!result)
@@ -267,7 +275,8 @@ static uint32_t alignment_of(const void *at, uint64_t step_bytes)
 static int set_alignments(const struct blas_product *p, const struct gemm_args *g, uint32_t factors,
                           void *preference)
 {
-    const uint32_t each = factors == VALUE_F32 ? 4 : 2, y_each = g->y_type == VALUE_F32 ? 4 : 2;
+    const uint32_t each = factors == BLAS_BYTES ? 1 : factors == VALUE_F32 ? 4 : 2;
+    const uint32_t y_each = g->y_type == VALUE_F32 ? 4 : 2;
     const uint64_t y_step = g->batch_rank ? (uint64_t)g->m * g->n * y_each : 0;
     const uint32_t bytes[4] = {
         alignment_of(p->b_data, g->batch_rank ? (uint64_t)g->b_batch[0] * each : 0),
@@ -301,7 +310,8 @@ static int choose(struct blas_product *p, const struct gemm_args *g, uint32_t fa
     return result ? result : n < 1 ? -1 : p->found.status;
 }
 
-/* cublasLtMatmul() wants a matrix to add even where beta is 0: y then stands for it. */
+/* cublasLtMatmul() wants a matrix to add even where beta is 0, as an integer, too: y then stands
+ * for it. */
 struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gemm_args *g,
                                            uint32_t factors, void *work)
 {
@@ -315,9 +325,11 @@ struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gem
                                .added = g->residual ? g->residual : g->y,
                                .y_data = g->y,
                                .work = work,
-                               .alpha = g->alpha,
+                               .alpha = {g->alpha},
                                .beta = g->residual ? 1.0f : 0.0f};
-    if (make_layouts(p, g, factors, turn_b, turn_a) || make_desc(p, g, turn_b, turn_a) ||
+    if (factors == BLAS_BYTES)
+        p->alpha.whole = 1;
+    if (make_layouts(p, g, factors, turn_b, turn_a) || make_desc(p, g, factors, turn_b, turn_a) ||
         choose(p, g, factors)) {
         pith_blas_product_free(p);
         return NULL;

@@ -15,8 +15,10 @@ struct pith_blas *pith_blas_open(const char *library, char *why, size_t bytes);
 void pith_blas_close(struct pith_blas *b); /* accepts NULL */
 
 /* A product that cuBLASLt can compute: its steps and batches are such as it has, and it is large
- * enough to be worth a call. factors: the type of a and b (enum value_type); with 16 bits rows and
- * matrices begin at 16 bytes. */
+ * enough to be worth a call. factors: the type of a and b (enum value_type), or BLAS_BYTES: signed
+ * ones, whose terms lie side by side in a and in b, with nothing behind the sum; y is int32_t then.
+ * All but f32 have rows and matrices that begin at 16 bytes. */
+#define BLAS_BYTES 3u
 bool pith_blas_takes(const struct gemm_args *g, uint32_t factors);
 /* Whether it computes what is behind the sum, too: a bias for each column, of y's type, a residual
  * of y's type, ReLU, and in 16 bits GELU by tanh. */

@@ -123,27 +123,33 @@ static float *room_for_sums(struct lowering *l, uint32_t outputs)
     return pith_device_work(l, l->work_kept + BLAS_WORK, (uint64_t)outputs * sizeof(float));
 }
 
-/* Appends it; false: it is not to be had, or addresses are not known yet. */
-static bool append_way(struct lowering *l, const struct gemm_args *g, uint32_t factors,
-                       bool has_tail)
+/* What is behind cuBLASLt's sums: `kernel` over n elements, whose struct has where they are. n 0:
+ * nothing. */
+struct sums_tail {
+    enum launch_kernel kernel;
+    uint32_t n, arg_bytes;
+    const void *arg;
+};
+
+/* Of g, which has a residual and an activation for the list of what was timed, the sums by
+ * cuBLASLt; or, with nothing behind, all of it. */
+static void or_sums(struct lowering *l, uint32_t first, uint32_t second, const struct gemm_args *g,
+                    uint32_t factors, const struct sums_tail *tail, uint32_t what)
 {
-    const uint32_t outputs = (g->batch_rank ? g->batch_dim[0] : 1) * g->m * g->n;
-    struct gemm_args sums = *g, tail = *g;
-    tail.split =
-        (struct sum_split){.sums = room_for_sums(l, outputs), .parts = 1, .outputs = outputs};
-    if (!l->arena)
-        return false;
-    if (has_tail && pith_blas_has_tail(g))
-        return pith_device_blas(l, g, factors);
-    sums.c = sums.residual = NULL;
-    sums.y = tail.split.sums;
-    sums.y_type = VALUE_F32;
-    sums.act = ACT_NONE;
-    sums.alpha = 1.0f;
-    if (!pith_device_blas(l, &sums, factors))
-        return false;
-    pith_device_launch(l, LAUNCH_gemm_parts, outputs, &tail, sizeof tail);
-    return true;
+    struct gemm_args sums = *g;
+    if (tail->n) {
+        sums.c = sums.residual = NULL;
+        sums.y_type = VALUE_F32;
+        sums.act = ACT_NONE;
+        sums.alpha = 1.0f;
+    }
+    if (l->arena && pith_blas_takes(&sums, factors) && pith_device_blas(l, &sums, factors)) {
+        if (tail->n)
+            pith_device_launch(l, tail->kernel, tail->n, tail->arg, tail->arg_bytes);
+        keep_faster(l, first, second, g, factors, what);
+    } else {
+        pith_device_drop(l, second, l->n_actions);
+    }
 }
 
 bool pith_device_has_blas(struct lowering *l)
@@ -154,11 +160,19 @@ bool pith_device_has_blas(struct lowering *l)
 void pith_device_or_blas(struct lowering *l, uint32_t first, uint32_t second,
                          const struct gemm_args *g, uint32_t factors, bool has_tail)
 {
-    if (first < second && pith_device_has_blas(l) && pith_blas_takes(g, factors) &&
-        append_way(l, g, factors, has_tail))
-        keep_faster(l, first, second, g, factors, has_tail ? TAIL_OF_BLAS : TAIL_OF_PARTS);
-    else
+    const uint32_t outputs = (g->batch_rank ? g->batch_dim[0] : 1) * g->m * g->n;
+    const bool whole = has_tail && pith_blas_has_tail(g);
+    struct gemm_args sums = *g, tail = *g;
+    if (first == second || !pith_device_has_blas(l) || !pith_blas_takes(g, factors)) {
         pith_device_drop(l, second, l->n_actions);
+        return;
+    }
+    tail.split =
+        (struct sum_split){.sums = room_for_sums(l, outputs), .parts = 1, .outputs = outputs};
+    sums.y = whole ? g->y : tail.split.sums;
+    or_sums(l, first, second, &sums, factors,
+            &(struct sums_tail){LAUNCH_gemm_parts, whole ? 0 : outputs, sizeof tail, &tail},
+            whole ? TAIL_OF_BLAS : TAIL_OF_PARTS);
 }
 
 /* Images are a batch of products: y [outputs, pixels] = w [outputs, channels] x [channels, pixels].
@@ -167,11 +181,7 @@ void pith_device_conv_or_blas(struct lowering *l, uint32_t first, const struct c
                               const struct conv_weight *w)
 {
     const uint32_t pixels = (uint32_t)(c->oh * c->ow), second = l->n_actions;
-    const bool pointwise = c->groups == 1 && c->kh == 1 && c->kw == 1 && c->stride_h == 1 &&
-                           c->stride_w == 1 && c->h == c->oh && c->width == c->ow &&
-                           c->pad_top == 0 && c->pad_left == 0;
     struct conv_args tail = *c;
-    tail.split = (struct sum_split){.parts = 1, .outputs = c->n};
     struct gemm_args g = {.a = w->at,
                           .b = c->x,
                           .m = c->outputs,
@@ -182,21 +192,68 @@ void pith_device_conv_or_blas(struct lowering *l, uint32_t first, const struct c
                           .b_row = pixels,
                           .b_col = 1,
                           .alpha = 1.0f,
-                          .act = ACT_NONE,
+                          .residual = c->residual,
+                          .act = c->act,
                           .batch_rank = 1,
                           .batch_dim = {w->images},
                           .b_batch = {c->channels * pixels}};
-    if (first == second || !pointwise || c->x_type != w->type || !pith_device_has_blas(l) ||
-        !pith_blas_takes(&g, w->type))
+    if (first == second || c->groups != 1 || !pith_device_is_pointwise(c) || c->x_type != w->type ||
+        !pith_device_has_blas(l) || !pith_blas_takes(&g, w->type))
         return;
-    tail.split.sums = room_for_sums(l, c->n);
-    if (!l->arena)
+    g.y = room_for_sums(l, c->n);
+    tail.split = (struct sum_split){.sums = g.y, .parts = 1, .outputs = c->n};
+    or_sums(l, first, second, &g, w->type,
+            &(struct sums_tail){LAUNCH_conv_parts, c->n, sizeof tail, &tail},
+            CONVOLUTION | c->y_type << 2);
+}
+
+/* ---- bytes -------------------------------------------------------------------------------------
+ */
+
+/* x as cuBLASLt has it: as it lies, or copied, behind the sums of n outputs. */
+static const void *rows_of(struct lowering *l, struct rows_i8_args *r, uint32_t images, uint32_t n)
+{
+    const uint32_t grid[3] = {(r->rows + GEMM_TILE - 1) / GEMM_TILE, r->row / I8_SLICE, images};
+    const uint64_t sums = ((uint64_t)n * sizeof(int32_t) + 255) & ~UINT64_C(255);
+    const bool as_it_lies = r->is_signed && r->term_step == 1 && r->row_step % 16 == 0;
+    if (as_it_lies && (uintptr_t)r->x % 16 == 0) {
+        r->row = r->row_step;
+        return r->x;
+    }
+    r->y =
+        pith_device_work(l, l->work_kept + BLAS_WORK + sums, (uint64_t)images * r->rows * r->row);
+    pith_device_grid(l, LAUNCH_rows_i8, grid, r, sizeof *r);
+    return r->y;
+}
+
+void pith_device_bytes_or_blas(struct lowering *l, uint32_t first,
+                               const struct conv_packed_i8_args *c, struct rows_i8_args x,
+                               uint32_t images)
+{
+    const uint32_t second = l->n_actions, n = c->c.s.n, row = c->w.row;
+    struct conv_packed_i8_args tail = *c;
+    struct gemm_args g = {.m = images ? c->c.s.outputs : x.rows,
+                          .n = images ? x.rows : c->c.s.outputs,
+                          .k = row,
+                          .a_row = row,
+                          .a_col = 1,
+                          .b_row = 1,
+                          .b_col = row,
+                          .residual = c->c.q.residual.x,
+                          .act = c->c.q.residual.act,
+                          .batch_rank = images > 0,
+                          .batch_dim = {images}};
+    if (c->w.sums_values || images > GRID_LIMIT || !pith_device_has_blas(l) ||
+        (uint64_t)x.rows * row >= UINT64_C(1) << 31 || !pith_blas_takes(&g, BLAS_BYTES))
         return;
-    g.y = tail.split.sums;
-    if (!pith_device_blas(l, &g, w->type))
-        return;
-    pith_device_launch(l, LAUNCH_conv_parts, c->n, &tail, sizeof tail);
-    g.residual = c->residual; /* for the list of what was timed */
-    g.act = c->act;
-    keep_faster(l, first, second, &g, w->type, CONVOLUTION | c->y_type << 2);
+    const void *at = rows_of(l, &x, images ? images : 1, n);
+    g.a = images ? c->w.w : at;
+    g.b = images ? at : c->w.w;
+    g.k = x.row;
+    *(images ? &g.b_col : &g.a_row) = x.row;
+    g.b_batch[0] = x.rows * x.row;
+    g.y = room_for_sums(l, n);
+    tail.c.s.split = (struct sum_split){.sums = g.y, .parts = 1, .outputs = n};
+    or_sums(l, first, second, &g, BLAS_BYTES,
+            &(struct sums_tail){LAUNCH_conv_splits_i8, n, sizeof tail, &tail}, at == x.x);
 }

@@ -47,14 +47,14 @@ bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struc
  */
 
 static const uint16_t *packed(struct lowering *l, const struct weight *w, bool turned,
-                              const struct half_layout *h)
+                              const struct rows_layout *h)
 {
-    return (const void *)pith_device_form(l, w, turned ? FORM_HALF_TURNED : FORM_HALF, h->bytes);
+    return (const void *)pith_device_form(l, w, turned ? FORM_ROWS_TURNED : FORM_ROWS, h->bytes);
 }
 
 /* Few rows: their sums are read from memory at the speed that it has, and need no rounding of a. */
 static void launch_few(struct lowering *l, const struct gemm_args *g, const uint16_t *w,
-                       const struct half_layout *h)
+                       const struct rows_layout *h)
 {
     const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
     struct gemm_half_args few = {
@@ -79,7 +79,7 @@ static bool is_of_type(uint32_t type, bool is_bf16)
 
 /* The product as cuBLASLt may have it: with a of the weight's type, and c of y's. */
 static void or_blas(struct lowering *l, uint32_t first, const struct gemm_args *g,
-                    const struct op_args *args, const uint16_t *w, const struct half_layout *h)
+                    const struct op_args *args, const uint16_t *w, const struct rows_layout *h)
 {
     const uint32_t factors = h->is_bf16 ? VALUE_BF16 : VALUE_F16;
     const bool has_c = args->n_in > 2 && args->in[2];
@@ -105,10 +105,10 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
     const uint32_t first = l->n_actions;
     const bool turned = g->b_row != 1 || (w && w->shape.rank == 2 && w->shape.dim[1] != g->k);
     const bool few = g->m <= FEW_ROWS && g->a_col == 1;
-    struct half_layout h;
+    struct rows_layout h;
     uint32_t grid[3];
     if (!l->half || !w || g->batch_rank != 0 || w->shape.rank != 2 || !pith_device_tiles(g, grid) ||
-        !pith_device_half_layout(w, turned, &h) || h.rows != g->n || h.channels != g->k ||
+        !pith_device_rows_layout(w, false, turned, &h) || h.rows != g->n || h.channels != g->k ||
         (!few && !is_of_type(g->a_type, h.is_bf16)))
         return false;
     const uint16_t *at = packed(l, w, turned, &h);
@@ -161,9 +161,10 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
                           const struct weight *w)
 {
     const uint32_t first = l->n_actions;
-    struct half_layout h;
-    if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels ||
-        !has_short_offsets(c, images) || !is_of_type(c->x_type, h.is_bf16))
+    struct rows_layout h;
+    if (!l->half || !w || !pith_device_rows_layout(w, false, false, &h) ||
+        h.channels != c->channels || !has_short_offsets(c, images) ||
+        !is_of_type(c->x_type, h.is_bf16))
         return false;
     const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
     uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,

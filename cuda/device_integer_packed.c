@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_integer_packed.c - products of 8-bit integers with weights of the plan, which are packed
- * for the device (pack_integer.c). */
+ * for the device (pack_rows.c). */
 #include "device_product.h"
 #include "pack_forms.h"
 #include "op_interface/op_attr.h"
@@ -23,10 +23,10 @@ static bool has_no_zero(const struct lowering *l, const struct op_args *args)
 }
 
 static struct packed_i8 packed(struct lowering *l, const struct op_args *args, bool turned,
-                               const struct integer_layout *h)
+                               const struct rows_layout *h)
 {
     const uint8_t *at =
-        pith_device_form(l, args->weight, turned ? FORM_INTEGER_TURNED : FORM_INTEGER, h->bytes);
+        pith_device_form(l, args->weight, turned ? FORM_ROWS_TURNED : FORM_ROWS, h->bytes);
     return (struct packed_i8){.w = at,
                               .sum = (const int32_t *)(const void *)(at + h->sums),
                               .row = h->row,
@@ -36,9 +36,7 @@ static struct packed_i8 packed(struct lowering *l, const struct op_args *args, b
 /* Whether pixels of x are pixels of y, and four of a plane a word. */
 static bool is_flat(const struct conv_i8_args *i)
 {
-    const struct conv_args *c = &i->s;
-    return c->kh == 1 && c->kw == 1 && c->stride_h == 1 && c->stride_w == 1 && c->h == c->oh &&
-           c->width == c->ow && c->pad_top == 0 && c->pad_left == 0 && c->h * c->width % 4 == 0 &&
+    return pith_device_is_pointwise(&i->s) && i->s.h * i->s.width % 4 == 0 &&
            (uintptr_t)i->x % 4 == 0;
 }
 
@@ -46,13 +44,14 @@ static bool is_flat(const struct conv_i8_args *i)
 bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
                              const struct op_args *args)
 {
-    const uint32_t images = args->in[0]->shape.dim[0];
-    struct integer_layout h;
+    const uint32_t images = args->in[0]->shape.dim[0], first = l->n_actions;
+    const uint32_t pixels = (uint32_t)(c->s.oh * c->s.ow);
+    struct rows_layout h;
     uint32_t grid[3];
-    if (!args->weight || !pith_device_integer_layout(args->weight, false, &h) ||
+    if (!args->weight || !pith_device_rows_layout(args->weight, true, false, &h) ||
         h.channels != c->s.channels || !pith_device_conv_tiles(&c->s, 1, grid))
         return false;
-    grid[0] = ((uint32_t)(c->s.oh * c->s.ow) * images + GEMM_TILE - 1) / GEMM_TILE;
+    grid[0] = (pixels * images + GEMM_TILE - 1) / GEMM_TILE;
     struct conv_packed_i8_args p = {
         .c = *c, .w = packed(l, args, false, &h), .channel_step = h.channel_step, .images = images};
     if (!p.w.sums_values)
@@ -61,16 +60,37 @@ bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
                      sizeof p);
     if (p.c.s.split.parts > 1)
         pith_device_launch(l, LAUNCH_conv_splits_i8, c->s.n, &p, sizeof p);
+    if (is_flat(c) && c->s.groups == 1)
+        pith_device_bytes_or_blas(l, first, &p,
+                                  (struct rows_i8_args){c->x, NULL, c->x_signed, pixels, h.channels,
+                                                        h.row, 1, pixels, pixels * h.channels},
+                                  images);
     return true;
+}
+
+/* As a convolution of images of one pixel, whose sums have the order of y. */
+static void gemm_or_blas(struct lowering *l, uint32_t first, const struct gemm_packed_i8_args *p)
+{
+    const struct gemm_i8_args *g = &p->g;
+    struct conv_args s = {.n = g->s.m * g->s.n, .channels = g->s.k, .outputs = g->s.n};
+    s.groups = 1;
+    s.kh = s.kw = s.oh = s.ow = 1;
+    const struct conv_i8_args c = {g->a, NULL,        g->zero_a,   g->zero_b,      NULL, g->y,
+                                   s,    g->a_signed, g->b_signed, g->zero_b_step, g->q};
+    if (g->zero_a_step == 0)
+        pith_device_bytes_or_blas(l, first, &(struct conv_packed_i8_args){c, p->w, 0, 0},
+                                  (struct rows_i8_args){g->a, NULL, g->a_signed, g->s.m, g->s.k,
+                                                        p->w.row, g->s.a_row, 1, 0},
+                                  0);
 }
 
 bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
                              const struct op_args *args)
 {
     const bool turned = args->attr[ATTR_MATMUL_TRANS_B] == 0;
-    struct integer_layout h;
+    struct rows_layout h;
     if (!args->weight || g->s.batch_rank != 0 || args->weight->shape.rank != 2 ||
-        !pith_device_integer_layout(args->weight, turned, &h) || h.rows != g->s.n ||
+        !pith_device_rows_layout(args->weight, true, turned, &h) || h.rows != g->s.n ||
         h.channels != g->s.k)
         return false;
     const uint32_t grid[3] = {(g->s.n + GEMM_TILE - 1) / GEMM_TILE,
@@ -79,9 +99,11 @@ bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
                                     .w = packed(l, args, turned, &h),
                                     .whole = g->s.a_row % 16 == 0 && (uintptr_t)g->a % 16 == 0};
     const uint32_t warps[3] = {(g->s.n + GEMV_ROWS - 1) / GEMV_ROWS, g->s.m, 1};
-    if (g->s.m <= FEW_ROWS)
+    if (g->s.m <= FEW_ROWS) {
         pith_device_grid(l, LAUNCH_gemv_packed_i8, warps, &p, sizeof p);
-    else
-        pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
+        return true;
+    }
+    pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
+    gemm_or_blas(l, l->n_actions - 1, &p);
     return true;
 }

@@ -38,10 +38,8 @@ enum weight_form {
     FORM_VALUES_BF16,
     FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
     FORM_CODES,
-    FORM_HALF,
-    FORM_HALF_TURNED, /* of a matrix [k, n] */
-    FORM_INTEGER,
-    FORM_INTEGER_TURNED
+    FORM_ROWS,
+    FORM_ROWS_TURNED /* of a matrix [k, n] */
 };
 
 /* A piece of the constants: host memory, or a weight in a form. */

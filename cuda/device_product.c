@@ -285,6 +285,12 @@ bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args)
     return n <= 2;
 }
 
+bool pith_device_is_pointwise(const struct conv_args *c)
+{
+    return c->kh == 1 && c->kw == 1 && c->stride_h == 1 && c->stride_w == 1 && c->h == c->oh &&
+           c->width == c->ow && c->pad_top == 0 && c->pad_left == 0;
+}
+
 /* A tile has 64 outputs of one group: where a group has few, as in depthwise convolutions, a thread
  * for each output does better. */
 bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3])

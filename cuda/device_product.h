@@ -36,6 +36,8 @@ void pith_device_batches(struct gemm_args *g, const struct shape *a, const struc
 int32_t pith_device_spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end);
 /* Geometry of a convolution over one or two axes, everything else 0; false: over more. */
 bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args);
+/* Whether each pixel of y is of the same of x alone. */
+bool pith_device_is_pointwise(const struct conv_args *c);
 /* Grid of tiles for it; false: it is better done output by output. grid[3]: blocks along pixels,
  * outputs of a group, and images times groups. */
 bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3]);
@@ -76,6 +78,11 @@ struct conv_weight {
 };
 void pith_device_conv_or_blas(struct lowering *l, uint32_t first, const struct conv_args *c,
                               const struct conv_weight *w);
+/* The same of bytes: y [images, outputs, x.rows] of c's weight, and of x, as rows of c->w.row
+ * terms; images 0: y [x.rows, outputs]. c: as for conv_splits_i8. */
+void pith_device_bytes_or_blas(struct lowering *l, uint32_t first,
+                               const struct conv_packed_i8_args *c, struct rows_i8_args x,
+                               uint32_t images);
 /* Whether the step is a product of up to CODES_MMA_ROWS rows by a weight with codebooks. */
 bool pith_device_is_compressed(const struct step *s);
 /* Input i, or, where it is the weight of the step, its floats. */

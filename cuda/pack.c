@@ -45,12 +45,9 @@ enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
     switch (c->form) {
     case FORM_RELATIVE:
         return pith_relative_pack(c->key, to);
-    case FORM_HALF:
-    case FORM_HALF_TURNED:
-        return pith_device_half_pack(c->key, c->form == FORM_HALF_TURNED, to);
-    case FORM_INTEGER:
-    case FORM_INTEGER_TURNED:
-        return pith_device_integer_pack(c->key, c->form == FORM_INTEGER_TURNED, to);
+    case FORM_ROWS:
+    case FORM_ROWS_TURNED:
+        return pith_device_rows_pack(c->key, c->form == FORM_ROWS_TURNED, to);
     case FORM_CODES:
         return pith_device_codes_pack(c->key, to);
     default:

@@ -19,28 +19,20 @@ enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to);
 /* Its codebooks alone: to [c->words]. */
 enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to);
 
-/* pack_half.c: [rows, row] of f16, or bf16 where the weight is stored so: a row has for each tap
- * channel_step elements, of which `channels` are the weight's, and zeros behind. turned: of a
- * matrix [channels, rows]. */
-struct half_layout {
+/* pack_rows.c: [rows, row] of f16 - of bf16 where the weight is stored so -, or of signed bytes,
+ * where unsigned ones go 128 down: a row has for each tap channel_step elements, of which
+ * `channels` are the weight's, and zeros behind. Of bytes, sums: i32 [rows], of each row. turned:
+ * of a matrix [channels, rows]. */
+struct rows_layout {
     uint32_t rows, row, taps, channels, channel_step;
     bool is_bf16;
-    uint64_t bytes;
-};
-/* false: no weight of floats with two axes or more (turned: two), or too large. */
-bool pith_device_half_layout(const struct weight *w, bool turned, struct half_layout *h);
-/* PITH_ERR_MEMORY, _CORRUPT, _UNSUPPORTED where there is no layout. */
-enum pith_status pith_device_half_pack(const struct weight *w, bool turned, uint8_t *to);
-
-/* pack_integer.c: [rows, row] of signed bytes, as of floats; unsigned ones go 128 down. sums: i32
- * [rows], of each row. */
-struct integer_layout {
-    uint32_t rows, row, taps, channels, channel_step;
     uint64_t sums, bytes;
 };
-/* false: no weight of 8 bits with two axes or more (turned: two), or too large. */
-bool pith_device_integer_layout(const struct weight *w, bool turned, struct integer_layout *h);
+/* false: no weight of bytes, or else of floats, with two axes or more (turned: two), or too large.
+ */
+bool pith_device_rows_layout(const struct weight *w, bool bytes, bool turned,
+                             struct rows_layout *h);
 /* PITH_ERR_MEMORY, _CORRUPT, _UNSUPPORTED where there is no layout. */
-enum pith_status pith_device_integer_pack(const struct weight *w, bool turned, uint8_t *to);
+enum pith_status pith_device_rows_pack(const struct weight *w, bool turned, uint8_t *to);
 
 #endif

@@ -6,7 +6,7 @@
  * warps multiply one, what threads load of the next is on its way. Nothing is rounded before that is
  * done: a load is waited for where its number is used first.
  *
- * Weights are packed for this (pack_half.c), with zeros to the end of MMA_SLICE terms; activations
+ * Weights are packed for this (pack_rows.c), with zeros to the end of MMA_SLICE terms; activations
  * are rounded as they are put into a slice. The order in which hardware adds the terms of a product
  * is not documented. */
 #ifndef HALF_TILE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_conv.cu - convolutions of 8-bit integers. With packed weights (pack_integer.c) they are
+/* integer_conv.cu - convolutions of 8-bit integers. With packed weights (pack_rows.c) they are
  * products of tiles (integer_tile.cuh): rows are outputs, columns the pixels of all images, and
  * terms lie as the weights do, tap after tap. While warps multiply a slice, threads load the next.
  */
@@ -8,63 +8,33 @@
 /* ---- windows -----------------------------------------------------------------------------------
  */
 
-/* A thread's output pixel, and the term of it that comes next. */
-struct window_i8 {
-    const uint8_t *x; /* of the group in the pixel's image */
-    int32_t h, w;     /* where the window begins */
-    int32_t kh, kw;
-    uint32_t channel;
-    bool there;
-};
-
-DEVICE void next_tap(const struct conv_packed_i8_args *arg, struct window_i8 *at)
-{
-    at->channel -= arg->channel_step;
-    at->kw++;
-    if (at->kw == arg->c.s.kw) {
-        at->kw = 0;
-        at->kh++;
-    }
-}
-
-/* `by` terms on. Only behind the last tap a channel may be too large. */
-DEVICE void advance(const struct conv_packed_i8_args *arg, struct window_i8 *at, uint32_t by)
-{
-    at->channel += by;
-    NOT_UNROLLED
-    while (at->channel >= arg->channel_step && at->kh < arg->c.s.kh)
-        next_tap(arg, at);
-}
-
-/* A tap has a whole number of words. */
-DEVICE void advance_word(const struct conv_packed_i8_args *arg, struct window_i8 *at)
-{
-    at->channel += 4u;
-    if (at->channel >= arg->channel_step && at->kh < arg->c.s.kh)
-        next_tap(arg, at);
-}
-
 DEVICE size_t group_begin(const struct conv_packed_i8_args *arg, uint32_t image, uint32_t group)
 {
     const struct conv_i8_args *c = &arg->c;
     return ((size_t)image * c->s.groups + group) * c->s.channels * (size_t)c->s.h * (size_t)c->s.width;
 }
 
+/* A thread's output pixel, and the term of it that comes next: channel, column and row of the
+ * window. */
+struct window_i8 {
+    const uint8_t *x; /* of the group in the pixel's image */
+    int32_t h, w;     /* where the window begins */
+    struct digits at;
+    uint32_t rows; /* of the window; 0: there is no such pixel */
+};
+
 DEVICE struct window_i8 packed_window(const struct conv_packed_i8_args *arg, uint32_t p, uint32_t k)
 {
     const struct conv_i8_args *c = &arg->c;
     const uint32_t pixels = (uint32_t)(c->s.oh * c->s.ow), image = p / pixels;
     const int32_t pixel = (int32_t)(p - image * pixels), row = pixel / c->s.ow;
-    struct window_i8 at;
-    at.there = image < arg->images;
-    at.x = (const uint8_t *)c->x;
-    if (at.there)
+    struct window_i8 at = {(const uint8_t *)c->x, row * c->s.stride_h - c->s.pad_top,
+                           (pixel - row * c->s.ow) * c->s.stride_w - c->s.pad_left,
+                           digits_of(k, arg->channel_step, (uint32_t)c->s.kw), 0};
+    if (image < arg->images) {
         at.x += group_begin(arg, image, block_item(&c->s.split));
-    at.h = row * c->s.stride_h - c->s.pad_top;
-    at.w = (pixel - row * c->s.ow) * c->s.stride_w - c->s.pad_left;
-    at.kh = at.kw = 0;
-    at.channel = 0;
-    advance(arg, &at, k);
+        at.rows = (uint32_t)c->s.kh;
+    }
     return at;
 }
 
@@ -73,33 +43,35 @@ DEVICE uint32_t window_word(const struct conv_packed_i8_args *arg, const struct 
                             int32_t zero)
 {
     const struct conv_i8_args *c = &arg->c;
-    const int32_t ih = at->h + at->kh * c->s.dil_h, iw = at->w + at->kw * c->s.dil_w;
+    const int32_t ih = at->h + (int32_t)at->at.high * c->s.dil_h;
+    const int32_t iw = at->w + (int32_t)at->at.middle * c->s.dil_w;
     const bool inside = ih >= 0 && ih < c->s.h && iw >= 0 && iw < c->s.width;
     const uint32_t plane = (uint32_t)(c->s.h * c->s.width), flip = flip_of(c->x_signed);
-    const uint32_t channels = at->there && at->kh < c->s.kh ? c->s.channels : 0u;
-    const uint32_t from = inside ? at->channel * plane + (uint32_t)(ih * c->s.width + iw) : 0u;
+    const uint32_t channels = at->at.high < at->rows ? c->s.channels : 0u;
+    const uint32_t from = inside ? at->at.low * plane + (uint32_t)(ih * c->s.width + iw) : 0u;
     uint32_t v = 0;
     UNROLLED
     for (uint32_t i = 0; i < 4u; i++) {
         uint32_t byte = (uint32_t)zero & 0xffu;
-        if (inside && at->channel + i < channels)
+        if (inside && at->at.low + i < channels)
             byte = at->x[from + i * plane] ^ flip;
-        v |= (at->channel + i < channels ? byte : 0u) << 8u * i;
+        v |= (at->at.low + i < channels ? byte : 0u) << 8u * i;
     }
     return v;
 }
 
-/* Then the thread's part of the next slice comes next. */
+/* Then the thread's part of the next slice comes next. A tap has a whole number of words. */
 DEVICE struct part_i8 window_part_i8(const struct conv_packed_i8_args *arg, struct window_i8 *at,
-                                     int32_t zero)
+                                     const struct digits *next, int32_t zero)
 {
+    const struct digits word = {4u, 0, 0};
     struct part_i8 p;
     UNROLLED
     for (uint32_t i = 0; i < I8_PART / 4u; i++) {
         p.word[i] = window_word(arg, at, zero);
-        advance_word(arg, at);
+        digits_add(&at->at, i + 1u < I8_PART / 4u ? &word : next, arg->channel_step,
+                   (uint32_t)arg->c.s.kw);
     }
-    advance(arg, at, I8_SLICE - I8_PART);
     return p;
 }
 
@@ -242,11 +214,13 @@ DEVICE void conv_tile_i8(struct tile_i8 *s, const struct conv_packed_i8_args *ar
     const uint32_t flip = flip_of(arg->c.x_signed);
     const int32_t zero = signed_zero(arg->c.zero_x, 0, arg->c.x_signed);
     const struct flat_i8 flat = flat_of(arg);
+    const struct digits step = digits_of(I8_SLICE - I8_PART + 4u, arg->channel_step,
+                                         (uint32_t)arg->c.s.kw);
     int32_t sum[EACH][EACH] = {{0}}, line = 0;
     struct window_i8 at = packed_window(arg, BLOCK_X * TILE + row_b, k.first + I8_PART * part_b);
     struct part_i8 a = output_part(arg, k.first);
     struct part_i8 b = is_flat ? flat_part(&flat, k.first + channel, flip)
-                               : window_part_i8(arg, &at, zero);
+                               : window_part_i8(arg, &at, &step, zero);
     const struct shared_tail tail = tail_of(&arg->c.q);
     put_lines(s, arg, zero);
     for (uint32_t k0 = k.first; k0 < k.end; k0 += I8_SLICE) {
@@ -260,7 +234,7 @@ DEVICE void conv_tile_i8(struct tile_i8 *s, const struct conv_packed_i8_args *ar
         barrier();
         if (next < k.end) {
             a = output_part(arg, next);
-            b = is_flat ? flat_part(&flat, next + channel, flip) : window_part_i8(arg, &at, zero);
+            b = is_flat ? flat_part(&flat, next + channel, flip) : window_part_i8(arg, &at, &step, zero);
         }
         add_words(t, sum);
         if (arg->w.sums_values)

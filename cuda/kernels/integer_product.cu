@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_product.cu - products of matrices of 8-bit integers (integer_tile.cuh): of any two, and
- * with weights that are packed (pack_integer.c), whose rows are the columns of the tile. */
+ * with weights that are packed (pack_rows.c), whose rows are the columns of the tile. */
 #include "integer_tile.cuh"
 
 /* Terms [k0, k0 + I8_SLICE) of rows from row0 on; what is not there is 0 and adds nothing. */
@@ -81,6 +81,21 @@ KERNEL(gemm_i8, gemm_i8_args)
     }
     const struct tile_place place = gemm_place(arg, BLOCK_Z);
     put_tile_i8(&s, &place, sum, &arg->q, &tail);
+}
+
+/* For cuBLASLt, which has no other bytes. */
+KERNEL(rows_i8, rows_i8_args)
+{
+    SHARED struct side_i8 s;
+    const uint32_t row = BLOCK_X * TILE + THREAD / I8_PARTS, part = THREAD % I8_PARTS;
+    load_side(&s, (const uint8_t *)arg->x + (size_t)BLOCK_Z * arg->image_step, arg->is_signed,
+              BLOCK_X * TILE, arg->rows, arg->row_step, BLOCK_Y * I8_SLICE, arg->terms,
+              arg->term_step);
+    barrier();
+    if (row < arg->rows)
+        ((struct part_i8 *)arg->y)[(((size_t)BLOCK_Z * arg->rows + row) * arg->row +
+                                    BLOCK_Y * I8_SLICE) / I8_PART + part] =
+            *(const struct part_i8 *)(const void *)(s.row[row % TILE] + I8_PART / 4u * part);
 }
 
 /* ---- packed weights ----------------------------------------------------------------------------

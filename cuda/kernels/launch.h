@@ -56,6 +56,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(pool_small, pool_args)                                                                  \
     KERNEL(gemm_i8, gemm_i8_args)                                                                  \
     KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(rows_i8, rows_i8_args)                                                                  \
     KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \
     KERNEL(conv_flat_i8, conv_packed_i8_args)                                                      \
     KERNEL(conv_splits_i8, conv_packed_i8_args)                                                    \
@@ -370,7 +371,7 @@ struct conv_i8_args {
     struct requantize_tail q;
 };
 
-/* Weights of 8 bits as pack_integer.c has them: signed, an output's terms in a row of `row` bytes,
+/* Weights of 8 bits as pack_rows.c has them: signed, an output's terms in a row of `row` bytes,
  * of which I8_SLICE is a divisor, and the sum of each row. sums_values: some of them may have a
  * zero point, which takes the sums of the other factor, too. */
 #define I8_SLICE 64u
@@ -386,6 +387,14 @@ struct gemm_packed_i8_args {
     struct gemm_i8_args g;
     struct packed_i8 w;
     uint32_t whole;
+};
+
+/* y [images, rows, row]: signed bytes of x, the terms of a row of it side by side, with zeros
+ * behind them. Grid (rows / 64, row / I8_SLICE, images). */
+struct rows_i8_args {
+    const void *x;
+    void *y;
+    uint32_t is_signed, rows, terms, row, row_step, term_step, image_step;
 };
 
 /* Taps have channel_step terms each. Grid (images * pixels / 64, outputs / 64, groups * parts): the
@@ -497,7 +506,7 @@ struct gemm_half_args {
     uint32_t is_bf16, whole;
 };
 
-/* As gemm_f32 and conv_f32 by tensor cores, w as pack_half.c has it: rows of `row` elements, of
+/* As gemm_f32 and conv_f32 by tensor cores, w as pack_rows.c has it: rows of `row` elements, of
  * which MMA_SLICE is a divisor. whole: rows of a are contiguous and begin at 16 bytes; of conv_mma,
  * channels are a multiple of 8. conv_mma: taps have channel_step elements each; grid (images *
  * pixels / 64, outputs / 64, groups). */

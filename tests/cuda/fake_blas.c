@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_blas.c - libcublasLt.so.13 on the fake driver's stream: products in double of matrices of
- * f32, or of f16 or bf16 into the same or f32, that lie column by column. What the real one would
- * refuse, or read out of place, is refused. */
+ * f32, of f16 or bf16 into the same or f32, or of signed bytes into i32, that lie column by column.
+ * What the real one would refuse, or read out of place, is refused. */
 #include "fake_blas.h"
 #include <math.h>
 #include <stdbool.h>
@@ -25,9 +25,10 @@ struct layout {
     uint64_t rows, columns;
     int64_t step, batch_step;
     int32_t batches;
-    int type; /* 0: f32, 2: f16, 14: bf16 */
+    int type; /* 0: f32, 2: f16, 14: bf16, 3: i8, 10: i32 */
 };
 struct desc {
+    bool whole; /* computes in i32, with scales of i32 */
     int32_t trans_a, trans_b, epilogue;
     const void *bias; /* of d's type */
 };
@@ -88,12 +89,13 @@ EXPORT int cublasLtDestroy(void *handle)
     return drop(handle);
 }
 
-/* In f32, with scales of f32. */
+/* In f32, with scales of f32, or both in i32. */
 EXPORT int cublasLtMatmulDescCreate(struct desc **d, int compute, int scale)
 {
-    if (compute != 68 || scale != 0)
+    if ((compute != 68 || scale != 0) && (compute != 72 || scale != 10))
         return INVALID;
     *d = make(sizeof **d);
+    (*d)->whole = compute == 72;
     (*d)->epilogue = 1;
     return 0;
 }
@@ -122,7 +124,8 @@ EXPORT int cublasLtMatmulDescSetAttribute(struct desc *d, int which, const void 
 EXPORT int cublasLtMatrixLayoutCreate(struct layout **l, int type, uint64_t rows, uint64_t columns,
                                       int64_t step)
 {
-    if ((type != 0 && type != 2 && type != 14) || !rows || !columns || step < (int64_t)rows)
+    if ((type != 0 && type != 2 && type != 14 && type != 3 && type != 10) || !rows || !columns ||
+        step < (int64_t)rows)
         return INVALID;
     *l = make(sizeof **l);
     **l = (struct layout){rows, columns, step, 0, 1, type};
@@ -171,21 +174,30 @@ struct product {
     const void *a_data, *b_data;
     const void *c_data;
     void *d_data;
-    float alpha, beta;
+    double alpha, beta;
     void *work;
     size_t work_bytes;
 };
 
+/* Its rules for bytes: A turned and B not, multiples of four, no epilogue. */
+static bool fits_whole(const struct product *p)
+{
+    return p->a.type == 3 && p->d.type == 10 && p->desc.trans_a && !p->desc.trans_b &&
+           p->d.rows % 4 == 0 && p->a.rows % 4 == 0 && p->a.step % 4 == 0 && p->b.step % 4 == 0 &&
+           p->d.step % 4 == 0 && p->desc.epilogue == 1;
+}
+
 static bool fits(const struct product *p)
 {
+    const bool types = p->a.type == 0 || p->a.type == 2 || p->a.type == 14;
     uint64_t m = p->desc.trans_a ? p->a.columns : p->a.rows;
     uint64_t k = p->desc.trans_a ? p->a.rows : p->a.columns;
     uint64_t k_too = p->desc.trans_b ? p->b.columns : p->b.rows;
     uint64_t n = p->desc.trans_b ? p->b.rows : p->b.columns;
     return k == k_too && m == p->d.rows && n == p->d.columns && p->c.rows == m &&
            p->c.columns == n && p->a.type == p->b.type && p->c.type == p->d.type &&
-           (p->d.type == 0 || p->d.type == p->a.type) && p->a.batches == p->d.batches &&
-           p->b.batches == p->d.batches;
+           (p->desc.whole ? fits_whole(p) : types && (p->d.type == 0 || p->d.type == p->a.type)) &&
+           p->a.batches == p->d.batches && p->b.batches == p->d.batches;
 }
 
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct desc *desc,
@@ -211,6 +223,8 @@ static double number(const void *x, int type, uint64_t at)
 {
     if (type == 0)
         return (double)((const float *)x)[at];
+    if (type == 3)
+        return ((const int8_t *)x)[at];
     return (double)half_values(type == 14)[((const uint16_t *)x)[at]];
 }
 
@@ -243,9 +257,13 @@ static void put_one(const struct product *p, uint64_t batch, uint64_t row, uint6
     for (uint64_t k = 0; k < terms; k++)
         sum += element(p->a_data, &p->a, p->desc.trans_a, batch, row, k) *
                element(p->b_data, &p->b, p->desc.trans_b, batch, k, column);
-    sum *= (double)p->alpha;
+    if (p->desc.whole) { /* which double has exactly */
+        ((int32_t *)p->d_data)[at] = (int32_t)(uint32_t)(int64_t)(p->alpha * sum);
+        return;
+    }
+    sum *= p->alpha;
     if (p->beta > 0) /* else c is not read */
-        sum += (double)p->beta * number(p->c_data, p->c.type, at);
+        sum += p->beta * number(p->c_data, p->c.type, at);
     if (p->desc.epilogue & 4)
         sum += number(p->desc.bias, p->d.type, row);
     if (p->desc.epilogue & 32)
@@ -268,21 +286,31 @@ static void run(void *arg)
 /* Each matrix of a batch begins as was promised. */
 static bool is_aligned(const void *x, const struct layout *l, uint64_t bytes)
 {
-    const uint64_t step = (uint64_t)l->batch_step * (l->type ? 2 : 4);
-    return bytes && (uintptr_t)x % bytes == 0 && (l->batches == 1 || step % bytes == 0);
+    const uint64_t each = l->type == 3 ? 1 : l->type == 0 || l->type == 10 ? 4 : 2;
+    const uint64_t step = (uint64_t)l->batch_step * each;
+    return bytes && (l->type != 3 || bytes >= 4) && (uintptr_t)x % bytes == 0 &&
+           (l->batches == 1 || step % bytes == 0);
 }
 
-EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const float *alpha, const void *a,
+static double scalar(const struct desc *desc, const void *x)
+{
+    return desc->whole ? *(const int32_t *)x : (double)*(const float *)x;
+}
+
+EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const void *alpha, const void *a,
                           const struct layout *a_layout, const void *b,
-                          const struct layout *b_layout, const float *beta, const void *c,
+                          const struct layout *b_layout, const void *beta, const void *c,
                           const struct layout *c_layout, void *d, const struct layout *d_layout,
                           const uint64_t *algorithm, void *work, size_t work_bytes, void *stream)
 {
-    struct product p = {*desc, *a_layout, *b_layout, *c_layout, *d_layout, a,         b,
-                        c,     d,         *alpha,    *beta,     work,      work_bytes};
+    struct product p = {
+        *desc, *a_layout, *b_layout,           *c_layout,          *d_layout, a,         b,
+        c,     d,         scalar(desc, alpha), scalar(desc, beta), work,      work_bytes};
     if (!handle || !stream || algorithm[0] != ALGORITHM || !fits(&p) ||
         !is_aligned(a, a_layout, algorithm[1]) || !is_aligned(b, b_layout, algorithm[2]) ||
         !is_aligned(c, c_layout, algorithm[3]) || !is_aligned(d, d_layout, algorithm[4]))
+        return INVALID;
+    if (desc->whole && p.beta != 0) /* what is not read must not be added */
         return INVALID;
     if (behaviour.failing_product && ++n_products >= behaviour.failing_product)
         return FAILED;

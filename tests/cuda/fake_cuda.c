@@ -118,7 +118,8 @@ static void do_work(const struct work *w)
             imagined_ns += ((const struct program_args *)w->arg)->n * behaviour.step_ns;
         }
         if (w->kernel != LAUNCH_gemm_parts && w->kernel != LAUNCH_conv_parts &&
-            w->kernel != LAUNCH_map_f32)
+            w->kernel != LAUNCH_conv_splits_i8 && w->kernel != LAUNCH_map_f32 &&
+            w->kernel != LAUNCH_rows_i8)
             imagined_ns += behaviour.launch_ns;
     }
 }

@@ -256,6 +256,13 @@ static void test_not_taken(void **state)
     g.a_row = 260;
     assert_true(pith_blas_takes(&g, VALUE_F32));
     assert_false(pith_blas_takes(&g, VALUE_F16));
+    g.a_row = 264;
+    assert_true(pith_blas_takes(&g, VALUE_F16));
+    assert_false(pith_blas_takes(&g, BLAS_BYTES));
+    g.a_row = 272;
+    assert_true(pith_blas_takes(&g, BLAS_BYTES));
+    g.n = 254;
+    assert_false(pith_blas_takes(&g, BLAS_BYTES));
 }
 
 /* ---- networks ------------------------------------------------------------------------------- */
@@ -488,6 +495,91 @@ static void gated(struct pith_model *m, bool bf16)
     m->outputs[m->n_outputs++] = in[0];
 }
 
+/* Bytes of the whole range, or (rank 0) one of 3. */
+static uint32_t drawn_bytes(struct pith_model *m, const char *name, enum pith_type type,
+                            uint32_t rank, const uint32_t *dim)
+{
+    uint32_t w = add_weight(m, name, rank, dim);
+    struct pith_const *c = m->values[w].constant;
+    m->values[w].type = type;
+    for (uint64_t i = 0; i < c->count; i++)
+        ((uint8_t *)c->data)[i] = rank ? (uint8_t)test_next(&draws) : 3;
+    return w;
+}
+
+static uint32_t as_type_of(struct pith_model *m, uint32_t value, enum pith_type type)
+{
+    m->values[value].type = type;
+    return value;
+}
+
+static uint32_t number(struct pith_model *m, const char *name, float v)
+{
+    uint32_t w = add_weight(m, name, 0, NULL);
+    *(float *)m->values[w].constant->data = v;
+    return w;
+}
+
+/* Two products of bytes by weights [from, own], or convolutions of one tap: of unsigned bytes,
+ * whose sums become signed ones, of which the other's sums are the output. */
+static void two_of_bytes(struct pith_model *m, enum pith_op op, uint32_t rank, const uint32_t *at,
+                         const uint32_t width[3], bool many_zeros)
+{
+    uint32_t dim[4], in[4],
+        zero[2] = {drawn_bytes(m, "zu", PITH_U8, 0, NULL), drawn_bytes(m, "zs", PITH_I8, 0, NULL)};
+    memcpy(dim, at, sizeof dim);
+    dim[1] = width[0];
+    in[0] = m->inputs[m->n_inputs++] = add_value(m, "x", rank, dim);
+    in[1] = number(m, "scale", 0.02f);
+    in[2] = zero[0];
+    in[0] = as_type_of(m, node(m, "q", PITH_OP_QUANTIZE, 3, in, rank, dim), PITH_U8);
+    m->nodes[m->n_nodes - 1].attr[ATTR_QUANTIZE_TYPE] = PITH_U8;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t matrix[] = {width[i], width[i + 1]}, taps[] = {width[i + 1], width[i], 1, 1};
+        in[1] = drawn_bytes(m, i ? "w1" : "w0", PITH_I8, rank, rank == 2 ? matrix : taps);
+        in[2] = many_zeros && !i ? drawn_bytes(m, "zr", PITH_U8, 1, at) : zero[i];
+        in[3] = zero[1];
+        dim[1] = width[i + 1];
+        in[0] = as_type_of(m, node(m, i ? "y" : "p", op, many_zeros && i ? 4 : 3, in, rank, dim),
+                           PITH_I32);
+        if (op == PITH_OP_CONV_INTEGER)
+            m->nodes[m->n_nodes - 1].attr[ATTR_CONV_GROUP] = 1;
+        if (i)
+            break;
+        in[1] = drawn(m, "factor", 1, &width[1], false);
+        for (uint32_t k = 0; k < width[1]; k++)
+            ((float *)m->values[in[1]].constant->data)[k] = 0.0004f + 0.000001f * (float)k;
+        in[2] = zero[1];
+        in[0] = as_type_of(m, node(m, "r", PITH_OP_REQUANTIZE, 3, in, rank, dim), PITH_I8);
+        m->nodes[m->n_nodes - 1].attr[ATTR_QUANTIZE_TYPE] = PITH_I8;
+        m->nodes[m->n_nodes - 1].attr[ATTR_QUANTIZE_AXIS] = 1;
+    }
+    m->outputs[m->n_outputs++] = in[0];
+}
+
+/* Sums of 130 terms, which are copied with zeros behind them, and of 144 as they lie. */
+static void bytes_block(struct pith_model *m, bool bf16)
+{
+    (void)bf16;
+    two_of_bytes(m, PITH_OP_MATMUL_INTEGER, 2, (uint32_t[4]){70}, (uint32_t[]){130, 144, 124},
+                 false);
+}
+
+static void bytes_pointwise(struct pith_model *m, bool bf16)
+{
+    (void)bf16;
+    two_of_bytes(m, PITH_OP_CONV_INTEGER, 4, (uint32_t[]){2, 0, 18, 14}, (uint32_t[]){72, 66, 70},
+                 false);
+}
+
+/* What it does not take: a zero point for each row, or of the weight. */
+static void bytes_of_zeros(struct pith_model *m, bool bf16)
+{
+    (void)bf16;
+    two_of_bytes(m, PITH_OP_MATMUL_INTEGER, 2, (uint32_t[4]){90}, (uint32_t[]){128, 124, 128},
+                 true);
+}
+
 static struct pith_buffer packed(void (*build)(struct pith_model *m, bool bf16), bool bf16)
 {
     struct pith_model *m = new_model();
@@ -502,8 +594,9 @@ static struct pith_buffer packed(void (*build)(struct pith_model *m, bool bf16),
 
 /* The model on the device beside the CPU, with so many products by cuBLASLt. */
 static void check_model(void (*build)(struct pith_model *m, bool bf16), enum value_type type,
-                        uint32_t products, uint32_t order)
+                        uint32_t flags, uint32_t products, uint32_t order)
 {
+    const struct pith_opts opts = {.size_bytes = sizeof opts, .flags = flags};
     static const float bounds[] = {2e-5f, 1e-2f, 5e-2f};
     struct pith_buffer file = packed(build, type == VALUE_BF16);
     struct pith_cuda *cuda = open_fake();
@@ -514,7 +607,7 @@ static void check_model(void (*build)(struct pith_model *m, bool bf16), enum val
     struct fake_cuda_behaviour driver = BLAS_IS_FASTER;
     driver.order = order;
     fake_set(driver);
-    if (pith_open_memory(file.data, file.bytes, NULL, &s, &err))
+    if (pith_open_memory(file.data, file.bytes, &opts, &s, &err))
         fail_msg("%s", err.text);
     struct pith_plan *plan = pith_plan_of(s);
     pith_cuda_allow_blas(cuda, "");
@@ -533,9 +626,11 @@ static void check_model(void (*build)(struct pith_model *m, bool bf16), enum val
     memcpy(kept, y, (size_t)t.bytes);
     pith_fill_normal(plan, 7);
     assert_int_equal(pith_cuda_plan_run(gpu, &err), PITH_OK);
-    for (uint64_t i = 0; i < t.bytes / sizeof *y; i++)
+    if (t.type == PITH_I32)
+        assert_memory_equal(y, kept, (size_t)t.bytes);
+    for (uint64_t i = 0; i < t.bytes / sizeof *y && t.type == PITH_F32; i++)
         largest = fmaxf(largest, fabsf(kept[i]));
-    for (uint64_t i = 0; i < t.bytes / sizeof *y; i++)
+    for (uint64_t i = 0; i < t.bytes / sizeof *y && t.type == PITH_F32; i++)
         if (!(fabsf(y[i] - kept[i]) <= bounds[type] * largest))
             fail_msg("type %d, element %u: %g, not %g", (int)type, (unsigned)i, (double)y[i],
                      (double)kept[i]);
@@ -548,22 +643,34 @@ static void check_model(void (*build)(struct pith_model *m, bool bf16), enum val
     assert_nothing_left();
 }
 
+/* Integers are exact. */
+static void test_models_of_bytes(void **state)
+{
+    (void)state;
+    for (uint32_t order = 0; order < 3; order++) {
+        check_model(bytes_block, VALUE_F32, PITH_FLAG_NO_FUSION, 2, order);
+        check_model(bytes_pointwise, VALUE_F32, PITH_FLAG_NO_FUSION, 2, order);
+        check_model(bytes_of_zeros, VALUE_F32, PITH_FLAG_NO_FUSION, 0, order);
+    }
+}
+
 static void test_models(void **state)
 {
     (void)state;
     for (enum value_type type = VALUE_F32; type <= VALUE_BF16; type++) {
-        check_model(pointwise, type, 2, type);
-        check_model(block, type, 3, 2 - type);
-        check_model(gated, type, 2, type);
+        check_model(pointwise, type, 0, 2, type);
+        check_model(block, type, 0, 3, 2 - type);
+        check_model(gated, type, 0, 2, type);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),        cmocka_unit_test(test_not_taken),
-        cmocka_unit_test(test_networks),        cmocka_unit_test(test_tiles_take_over),
-        cmocka_unit_test(test_failing_product), cmocka_unit_test(test_models),
+        cmocka_unit_test(test_products),        cmocka_unit_test(test_models_of_bytes),
+        cmocka_unit_test(test_not_taken),       cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_tiles_take_over), cmocka_unit_test(test_failing_product),
+        cmocka_unit_test(test_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

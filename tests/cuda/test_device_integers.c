@@ -151,6 +151,48 @@ static void test_matmul(void **state)
     }
 }
 
+/* Rows as cuBLASLt has them: of a matrix, and of pixels, whose terms are planes. */
+static void check_rows(uint32_t images, uint32_t rows, uint32_t terms, bool pixels, bool is_signed)
+{
+    const uint32_t row = (terms + I8_SLICE - 1) / I8_SLICE * I8_SLICE;
+    const size_t n = (size_t)images * rows * terms;
+    struct guarded x = guard_new(n, 1), y = guard_new((size_t)images * rows * row, 16);
+    const struct rows_i8_args r = {.x = x.data,
+                                   .y = y.data,
+                                   .is_signed = is_signed,
+                                   .rows = rows,
+                                   .terms = terms,
+                                   .row = row,
+                                   .row_step = pixels ? 1 : terms,
+                                   .term_step = pixels ? rows : 1,
+                                   .image_step = rows * terms};
+    const uint32_t grid[3] = {(rows + GEMM_TILE - 1) / GEMM_TILE, row / I8_SLICE, images};
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)x.data)[i] = (uint8_t)random_u64(&seed);
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+        memset(y.data, 0x55, (size_t)images * rows * row);
+        ptx_launch(LAUNCH_rows_i8, grid, &r, orders[k]);
+        for (size_t i = 0; i < (size_t)images * rows * row; i++) {
+            const size_t term = i % row, at = i / row % rows, image = i / row / rows;
+            const size_t from = image * r.image_step + at * r.row_step + term * r.term_step;
+            const uint8_t *b = (const uint8_t *)x.data + from;
+            assert_int_equal(((const uint8_t *)y.data)[i],
+                             term < terms ? *b ^ (is_signed ? 0 : 0x80) : 0);
+        }
+    }
+    guard_free(&x);
+    guard_free(&y);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    check_rows(1, 70, 130, false, false);
+    check_rows(1, 9, 64, false, true);
+    check_rows(3, 65, 33, true, false);
+    check_rows(2, 12, 129, true, true);
+}
+
 int main(void)
 {
     plan.arena_bytes = UINT64_MAX;
@@ -159,6 +201,7 @@ int main(void)
         cmocka_unit_test(test_conv),
         cmocka_unit_test(test_splits),
         cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
