@@ -57,8 +57,8 @@ for page; do
     5-*) [ -n "$python" ] || { echo "$page: no onnx from PyPI"; continue; } ;;
     esac
     mkdir -p "$work/$name/build"
-    ln -s "$work/build/release" "$work/$name/build/release"
     cp -r "$work/left" "$work/$name/build/demo"
+    ln -s "$top/samples" "$work/$name/" && ln -s "$work/build/release" "$work/$name/build/release"
     (cd "$work/$name" && python3 "$top/tests/samples/type_page.py" "$top/$page" "$top" "Your own network") >"$work/$name.out" 2>&1 ||
         complain "$(tail -c 3000 "$work/$name.out")"
     lines=$(wc -l <"$page")
