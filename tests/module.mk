@@ -55,11 +55,10 @@ FAKE_CUDA := $(O)/tests/cuda/fake/libcuda.so.1
 # With this machine's fused multiply-add, which is a call of libm's without.
 EMU_CFLAGS := -O3 $(if $(shell grep -m1 -o ' fma ' /proc/cpuinfo 2>/dev/null),-mfma -mavx2)
 EMU := emu emu_kernels ptx_launch ptx_read ptx_run
-FAKE_CUDA_SRC := tests/cuda/fake_cuda.c $(EMU:%=tests/cuda/%.c)
-$(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) cuda/driver.h cuda/pith_cuda.h $(O)/flags
+FAKE_CUDA_OBJS := $(patsubst %,$(O)/tests/cuda/%.o,fake_cuda emu emu_kernels)
+$(FAKE_CUDA): $(FAKE_CUDA_OBJS)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests -Itests/cuda -Icuda/kernels $(INCLUDES) \
-	    $(FAKE_CUDA_SRC) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(@F) $^ -o $@
 
 # libcublasLt.so.13 on it, apart, as most tests do without.
 FAKE_BLAS := $(O)/tests/cuda/fake_blas/libcublasLt.so.13
@@ -73,8 +72,8 @@ $(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
-$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests -Itests/cuda -Icuda/kernels $(INCLUDES)
-$(EMU:%=$(O)/tests/cuda/%.o): FILE_CFLAGS = $(EMU_CFLAGS)
+$(FAKE_CUDA_OBJS) $(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -fPIC -Itests -Itests/cuda -Icuda/kernels $(INCLUDES)
+$(FAKE_CUDA_OBJS) $(EMU:%=$(O)/tests/cuda/%.o): FILE_CFLAGS = $(EMU_CFLAGS)
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
 $(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman $(O)/tests/cuda/test_device_integers $(O)/tests/cuda/test_device_rows: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)

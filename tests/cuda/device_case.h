@@ -188,6 +188,115 @@ static inline bool run_program(const struct lowering *l, uint32_t order)
     return true;
 }
 
+/* What a step writes: working memory, and each output, also in 16 bits where half[i] has data. */
+struct written {
+    const struct step *s;
+    struct guarded work, out[ONE_OP_MAX], half[ONE_OP_MAX];
+    struct tview expected[ONE_OP_MAX];
+};
+
+static inline struct guarded *output_of(struct written *w, uint32_t i)
+{
+    return w->half[i].data ? &w->half[i] : &w->out[i];
+}
+
+static inline size_t bytes_in(const struct written *w, uint32_t i)
+{
+    return bytes_of(&w->expected[i]) / (w->half[i].data ? 2 : 1);
+}
+
+/* Launch by launch or all in one; false: it has no place in one. */
+static inline bool run_once(const struct lowering *l, struct written *w, uint32_t order,
+                            bool in_one)
+{
+    memset(w->work.data, 0xff, WORK_BYTES);
+    for (uint32_t i = 0; i < w->s->args.n_out; i++)
+        memset(output_of(w, i)->data, 0xff, bytes_in(w, i));
+    if (in_one)
+        return run_program(l, order);
+    run_actions(l, order);
+    return true;
+}
+
+static inline void run_and_check(const char *name, const struct lowering *l, struct written *w,
+                                 uint32_t order, bool in_one, const double *bound)
+{
+    const bool ran = run_once(l, w, order, in_one);
+    for (uint32_t i = 0; i < w->s->args.n_out && ran; i++) {
+        if (w->half[i].data)
+            widen(&w->half[i], w->s->args.out[i]);
+        check_output(name, order, w->s->args.out[i], &w->expected[i], bound, w->half[i].data);
+    }
+}
+
+/* The same bits, but those of NaNs. */
+static inline void check_ptx(const char *name, const void *ptx, const void *emulated, size_t bytes)
+{
+    for (size_t i = 0, n; i < bytes; i += n) {
+        float a = 0, b = 0;
+        n = bytes - i < sizeof a ? bytes - i : sizeof a;
+        memcpy(&a, (const uint8_t *)ptx + i, n);
+        memcpy(&b, (const uint8_t *)emulated + i, n);
+        if (memcmp(&a, &b, n) == 0 || (isnan(a) && isnan(b)))
+            continue;
+        fprintf(stderr, "%s: PTX stores other bits than the emulator at byte %zu\n", name, i);
+        abort();
+    }
+}
+
+/* PTX's kernels leave in all memory that is written what the emulator has left there. */
+static inline void run_on_ptx(const char *name, const struct lowering *l, struct written *w,
+                              bool in_one)
+{
+    uint8_t *kept[ONE_OP_MAX], *work = malloc(l->work_bytes + 1);
+    memcpy(work, w->work.data, l->work_bytes);
+    for (uint32_t i = 0; i < w->s->args.n_out; i++) {
+        kept[i] = malloc(bytes_in(w, i) + 1);
+        memcpy(kept[i], output_of(w, i)->data, bytes_in(w, i));
+    }
+    for (int both = 0; both <= in_one; both++)
+        if (run_once(l, w, ON_PTX, both)) {
+            check_ptx(name, w->work.data, work, l->work_bytes);
+            for (uint32_t i = 0; i < w->s->args.n_out; i++)
+                check_ptx(name, output_of(w, i)->data, kept[i], bytes_in(w, i));
+        }
+    for (uint32_t i = 0; i < w->s->args.n_out; i++)
+        free(kept[i]);
+    free(work);
+}
+
+/* ORDERS_IN_TURN in the environment: a case runs in the order whose turn it is, and in those in
+ * which one of its kernels has not run yet. */
+static inline bool runs_in(const struct lowering *l, size_t order, bool has_turn)
+{
+    static bool ran[LAUNCH_KERNELS][N_ORDERS + 1];
+    bool runs = has_turn || !getenv("ORDERS_IN_TURN");
+    for (uint32_t i = 0; i < l->n_actions; i++)
+        runs |= l->action[i].kind == ACTION_LAUNCH && !ran[l->action[i].kernel][order];
+    for (uint32_t i = 0; i < l->n_actions && runs; i++)
+        if (l->action[i].kind == ACTION_LAUNCH)
+            ran[l->action[i].kernel][order] = true;
+    return runs;
+}
+
+static inline void run_in_orders(const char *name, const struct lowering *l, struct written *w,
+                                 const double *bound)
+{
+    static uint32_t round;
+    const uint32_t turn = ++round % N_ORDERS;
+    if (ptx_given()) {
+        run_and_check(name, l, w, orders[0], false, bound);
+        run_on_ptx(name, l, w, turn == 0);
+        return;
+    }
+    for (size_t k = 0; k < N_ORDERS; k++)
+        if (runs_in(l, k, k == turn))
+            run_and_check(name, l, w, orders[k], false, bound);
+    /* in one launch orders take turns from case to case */
+    if (runs_in(l, N_ORDERS, turn == 0))
+        run_and_check(name, l, w, orders[turn], true, bound);
+}
+
 /* What the device makes of the step, in each order, by launches and in one. false: it has no kernel
  * for it. behind: steps that it is to do, too, whose last output is then looked at alone; or NULL.
  */
@@ -201,17 +310,16 @@ static inline bool try_device_joined(const char *name, const struct step *produc
                          .arena = (uintptr_t)plan.arena};
     if (behind)
         l.behind = *behind;
-    struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX], half[ONE_OP_MAX] = {0};
+    struct written w = {.s = s, .work = guard_new(WORK_BYTES, 1)};
     struct guarded halved[ONE_OP_MAX + 1];
-    struct tview expected[ONE_OP_MAX];
     const uint32_t n_halved = behind ? 0 : halve_inputs(&l, &s->args, halved);
-    l.work = (uintptr_t)work.data;
+    l.work = (uintptr_t)w.work.data;
     for (uint32_t i = 0; i < s->args.n_out; i++) {
-        expected[i] = *s->args.out[i];
-        out[i] = guard_new(bytes_of(&expected[i]), 1);
-        s->args.out[i]->data = out[i].data;
-        if (is_halved(0, true) && !behind && expected[i].type == PITH_F32)
-            half[i] = halve(&l, s->args.out[i]);
+        w.expected[i] = *s->args.out[i];
+        w.out[i] = guard_new(bytes_of(&w.expected[i]), 1);
+        s->args.out[i]->data = w.out[i].data;
+        if (is_halved(0, true) && !behind && w.expected[i].type == PITH_F32)
+            w.half[i] = halve(&l, s->args.out[i]);
     }
     bool known = pith_device_step(&l, product);
     struct guarded constants = pack_constants(&l);
@@ -224,33 +332,17 @@ static inline bool try_device_joined(const char *name, const struct step *produc
     assert_true(!known || l.joined == (behind ? behind->n : 0));
     assert_false(l.no_memory);
     assert_true(l.work_bytes <= WORK_BYTES);
-    static uint32_t round; /* in one launch orders take turns from case to case */
-    round++;
-    for (size_t k = 0; known && k <= N_ORDERS; k++) {
-        const uint32_t order = orders[k < N_ORDERS ? k : round % N_ORDERS];
-        memset(work.data, 0xff, WORK_BYTES);
-        for (uint32_t i = 0; i < s->args.n_out; i++)
-            memset(half[i].data ? half[i].data : out[i].data, 0xff,
-                   bytes_of(&expected[i]) / (half[i].data ? 2 : 1));
-        if (k < N_ORDERS)
-            run_actions(&l, order);
-        else if (!run_program(&l, order))
-            break;
-        for (uint32_t i = 0; i < s->args.n_out; i++) {
-            if (half[i].data)
-                widen(&half[i], s->args.out[i]);
-            check_output(name, order, s->args.out[i], &expected[i], bound, half[i].data);
-        }
-    }
+    if (known)
+        run_in_orders(name, &l, &w, bound);
     for (uint32_t i = 0; i < s->args.n_out; i++) {
-        s->args.out[i]->data = expected[i].data;
-        guard_free(&out[i]);
-        if (half[i].data)
-            guard_free(&half[i]);
+        s->args.out[i]->data = w.expected[i].data;
+        guard_free(&w.out[i]);
+        if (w.half[i].data)
+            guard_free(&w.half[i]);
     }
     for (uint32_t i = 0; i < n_halved; i++)
         guard_free(&halved[i]);
-    guard_free(&work);
+    guard_free(&w.work);
     guard_free(&constants);
     pith_device_lowering_free(&l);
     return known;

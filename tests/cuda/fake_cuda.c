@@ -12,9 +12,8 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "emu_launch.h"
 #include "fake_cuda.h"
-#include "ptx_launch.h"
+#include "emu_launch.h"
 
 #define EXPORT __attribute__((visibility("default")))
 enum {
@@ -111,7 +110,7 @@ static void do_work(const struct work *w)
         record(w->to);
         break;
     case WORK_LAUNCH:
-        ptx_launch(w->kernel, w->grid, w->arg, behaviour.order);
+        emu_launch(w->kernel, w->grid, w->arg, behaviour.order);
         counts.launches++;
         if (w->kernel == LAUNCH_program) {
             counts.programs++;

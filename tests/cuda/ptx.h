@@ -153,10 +153,9 @@ struct ptx_counts {
     uint32_t behind; /* 0: of none; set by the caller */
 };
 
-/* Runs a kernel; counts: or NULL; stores are reported in turn, each before it is made. What
- * hardware leaves undefined ends the program with a line on standard error. */
-typedef void ptx_stored(void *to, size_t bytes, void *user);
+/* Runs a kernel; counts: or NULL. What hardware leaves undefined ends the program with a line on
+ * standard error. */
 void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3], const void *arg,
-             struct ptx_counts *counts, ptx_stored *stored, void *user);
+             struct ptx_counts *counts);
 
 #endif

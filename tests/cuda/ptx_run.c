@@ -33,8 +33,6 @@ struct machine {
     uint32_t now; /* the warp that runs */
     bool looks;   /* it has read what another block may write, and lets those run */
     struct ptx_counts *counts;
-    ptx_stored *stored;
-    void *user;
 };
 
 static _Noreturn void refuse(const struct machine *m, const struct ptx_instruction *i,
@@ -488,8 +486,6 @@ static void store(struct machine *m, const struct ptx_instruction *i, uint32_t l
 {
     const uint32_t bytes = type_bytes[i->type];
     uint8_t *to = reach(m, i, value(m, &i->operand[0], lane));
-    if (i->space == PTX_GLOBAL)
-        m->stored(to, (size_t)bytes * i->vector, m->user);
     for (uint32_t k = 1; k <= i->vector; k++, to += bytes) {
         uint64_t v = value(m, &i->operand[k], lane);
         memcpy(to, &v, bytes);
@@ -503,7 +499,6 @@ static void add_there(struct machine *m, const struct ptx_instruction *i, uint32
     uint8_t *at = reach(m, i, value(m, &i->operand[1], lane));
     if (i->type != PTX_U32 || i->space != PTX_GLOBAL)
         refuse(m, i, "an atomic that is not known");
-    m->stored(at, sizeof v, m->user);
     memcpy(&v, at, sizeof v);
     put(m, &i->operand[0], lane, v);
     v += (uint32_t)value(m, &i->operand[2], lane);
@@ -700,28 +695,39 @@ static bool run_block(struct machine *m)
     }
 }
 
+/* No machine has them now. Those of a program are megabytes: only what was written is set anew. */
+static struct register_file *spare;
+
 static void take_room(struct machine *m)
 {
     m->shared = malloc(m->shared_bytes + 1);
     for (uint32_t i = 0; i < m->warps; i++) {
-        m->warp[i].reg = malloc((m->k->registers + 1) * sizeof *m->warp[i].reg);
-        m->warp[i].written = malloc((m->k->registers + 1) * sizeof *m->warp[i].written);
-        memset(m->warp[i].written, true, m->k->registers * sizeof *m->warp[i].written);
+        struct register_file *f = spare ? spare : calloc(1, sizeof *f);
+        spare = f->next;
+        if (f->n < m->k->registers) {
+            f->reg = realloc(f->reg, m->k->registers * sizeof *f->reg);
+            f->written = realloc(f->written, m->k->registers * sizeof *f->written);
+            memset(f->written + f->n, true, m->k->registers - f->n);
+            f->n = m->k->registers;
+        }
+        m->warp[i].file = f;
+        m->warp[i].reg = f->reg;
+        m->warp[i].written = f->written;
     }
 }
 
 static void give_room(struct machine *m)
 {
     for (uint32_t i = 0; i < m->warps; i++) {
-        free(m->warp[i].reg);
-        free(m->warp[i].written);
+        m->warp[i].file->next = spare;
+        spare = m->warp[i].file;
     }
     free(m->shared);
 }
 
 /* Blocks that wait for others keep a machine each, and go on in turn when all have begun. */
 void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3], const void *arg,
-             struct ptx_counts *counts, ptx_stored *stored, void *user)
+             struct ptx_counts *counts)
 {
     const struct launch_block block = launch_block_of(kernel, arg);
     const uint32_t blocks = grid[0] * grid[1] * grid[2];
@@ -731,9 +737,7 @@ void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3]
                         .warps = block.threads / PTX_LANES,
                         .shared_bytes = block.shared ? PTX_BEHIND(k->shared_bytes) + block.shared
                                                      : k->shared_bytes,
-                        .counts = counts,
-                        .stored = stored,
-                        .user = user};
+                        .counts = counts};
     struct machine *waiting = NULL;
     uint32_t n = 0;
     take_room(&m);

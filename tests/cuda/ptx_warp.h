@@ -9,13 +9,21 @@
 
 #define EXITED UINT32_MAX
 
+struct register_file {
+    uint64_t (*reg)[PTX_LANES];
+    bool *written; /* others hold the value of a new one */
+    uint32_t n;
+    struct register_file *next;
+};
+
 struct warp {
     uint32_t lanes, at;           /* that run, and where */
     uint32_t pc[PTX_LANES], next; /* of the others, and the lowest of those that are not held */
     uint32_t held;
     bool waits; /* at a barrier, all lanes that have not left */
-    uint64_t (*reg)[PTX_LANES];
-    bool *written; /* registers, in this block */
+    struct register_file *file;
+    uint64_t (*reg)[PTX_LANES]; /* of the file, as is written */
+    bool *written;
 };
 
 static inline void keep_places(struct warp *w)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights, _half, _attention, _huffman, _integers and _rows with their
-# emulator compiled so; each kernel there is (limits.txt) runs in at least four orders of lanes and blocks.
+# emulator compiled so; each kernel there is (limits.txt) runs in at least four orders of lanes and blocks. These take turns from case
+# to case: what a case reads and writes does not depend on the order, unless its values do, which the unsanitized tests notice.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 libs=$("$MAKE" -s --eval 'print-libs: ; @echo -Wl,--start-group $(foreach m,$(call visible_to_tests,cuda),$(O)/lib/$(m).a) -Wl,--end-group -lcmocka $(sort $(foreach m,$(call visible_to_tests,cuda),$(LIBS_$(m)))) -lm -lpthread' print-libs) || exit 1
@@ -12,7 +13,7 @@ for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
 done
 # without tensor cores, as before compute capability 8.0
 ${CC:-cc} -std=c11 $flags -DEMU_NO_MMA $includes -c tests/cuda/emu_kernels.c -o "$work/without.mma" || exit 1
-export EMU_LAUNCHED="$work/launched"
+export EMU_LAUNCHED="$work/launched" ORDERS_IN_TURN=1
 for cases in ops weights half attention huffman integers rows; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     # Fibers have stacks of their own.

@@ -20,13 +20,6 @@ static struct pith_plan plan = {.arena = NULL, .arena_bytes = UINT64_MAX};
 static const struct ptx_module *module;
 static uint64_t seed = 5;
 
-static void forget(void *to, size_t bytes, void *user)
-{
-    (void)to;
-    (void)bytes;
-    (void)user;
-}
-
 static uint32_t processors; /* to plan for; 0: as of a large device */
 
 /* behind: as in ptx.h. */
@@ -53,7 +46,7 @@ static struct ptx_counts run_step(const struct step *s, uint32_t behind)
         assert_int_equal(a->kind, ACTION_LAUNCH);
         const struct ptx_kernel *k = ptx_find(module, emu_kernel_name(a->kernel));
         assert_non_null(k);
-        ptx_run(k, a->kernel, a->grid, l.args + a->arg, &counts, forget, NULL);
+        ptx_run(k, a->kernel, a->grid, l.args + a->arg, &counts);
     }
     if (l.n_constants)
         guard_free(&constants);

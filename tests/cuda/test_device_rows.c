@@ -290,7 +290,8 @@ static void test_chains(void **state)
         for (uint32_t i = 0; i < LINKS; i++) {
             const struct action *a = &l.action[d[i].first];
             if (d[i].n || d[i].on_cpu)
-                ptx_launch(a->kernel, a->grid, l.args + a->arg, orders[round % 4]);
+                ptx_launch(a->kernel, a->grid, l.args + a->arg,
+                           ptx_given() ? ON_PTX : orders[round % 4]);
             assert_true(steps[i].args.info == &plain || d[i].n || d[i].on_cpu);
             joined += !d[i].n && !d[i].on_cpu;
         }
