@@ -34,9 +34,10 @@ for patch in add_option add_goal; do
     patch -p1 -s <"$top/tests/build/$patch.patch" || { echo "$patch.patch does not apply"; exit 1; }
 done
 # Links to headers first, then what the patches touch, and nothing else: the flags (-o) name the folder that is compiled in, and
-# so may .d files. -O0: two runs of this program are compared, and speed does not matter.
+# so may .d files. -O0: two runs of this program are compared, and speed does not matter. NVCC=: no
+# kernels for a GPU, which would be compiled anew for minutes.
 find build -name '*.d' -exec sed -i "s|$top/||g" {} +
-build() { ${MAKE:-make} -s CC="${CC:-gcc}" CFLAGS=-O0 -o build/release/flags "$1" >make.log 2>&1 || { cat make.log; exit 1; }; }
+build() { ${MAKE:-make} -s CC="${CC:-gcc}" CFLAGS=-O0 NVCC= -o build/release/flags "$1" >make.log 2>&1 || { cat make.log; exit 1; }; }
 build build/release/include/made
 build build/release/pith
 pith=$work/build/release/pith
