@@ -49,25 +49,33 @@ def both(folder):
 
 def concerned(folder, file):
     """Which files of kernels hold or use what is in `file`: those that include it or call one of its functions, and so on.
-    Kernels that are left out by mistake can only make a defect go unnoticed."""
+    Kernels that are left out by mistake can only make a defect go unnoticed; so is the program of all, which takes most of the
+    time to compile and does in one launch what others do in several."""
     texts = {name: read(os.path.join(folder, 'kernels', name)) for name in os.listdir(os.path.join(folder, 'kernels'))}
     del texts['kernels.cu']
+    used = {name: {word for pair in re.findall(r'(\w+)\(|"(.*?)"', text) for word in pair} for name, text in texts.items()}
     found, todo = set(), [file]
     while todo:
         name = todo.pop()
         found.add(name)
-        uses = [f'"{re.escape(name)}"'] + [rf'\b{f}\(' for f in re.findall(r'^DEVICE [^(\n]*?(\w+)\(', texts[name], re.M)]
-        todo += [other for other, text in texts.items() if other not in found and re.search('|'.join(uses), text)]
-    return found
+        offers = {name, *re.findall(r'^DEVICE [^(\n]*?(\w+)\(', texts[name], re.M)}
+        todo += [other for other in texts if other not in found and used[other] & offers]
+    return found if file == 'program.cu' else found - {'program.cu'}
+
+
+def kernels_of(folder, files):
+    """Names of the kernels in the files, for ONLY_KERNELS; None: all."""
+    if 'program.cu' in files:
+        return None
+    return ' '.join(name for f in sorted(files) for name in re.findall(r'^KERNEL\w*\((\w+)', read(os.path.join(folder, 'kernels', f)), re.M))
 
 
 NOT_WANTED = '#pragma push_macro("EMU_ENTRY")\n#undef EMU_ENTRY\n#define EMU_ENTRY(name, type)\n{}#pragma pop_macro("EMU_ENTRY")\n'
 
 
-def compile_kernels(cc, folder, file, out, flags):
-    """Those that a change of `file` concerns. What nothing calls costs next to no time."""
+def compile_kernels(cc, folder, wanted, out, flags):
+    """Those of the files `wanted`. What nothing calls costs next to no time."""
     unit = os.path.join(folder, 'changed.c')
-    wanted = concerned(folder, os.path.basename(file))
     with open(unit, 'w', encoding='utf-8') as f:
         f.write('#include "emu.h"\n')
         for name in re.findall(r'"(.*)"', read(os.path.join(folder, 'kernels/kernels.cu'))):
@@ -82,9 +90,11 @@ def compile_host(cc, folder, file, out):
                     '-o', out], check=True)
 
 
-def fails(command):
-    """Whether it ends with an error, or takes longer than two minutes. The first that is reported ends it: the rest takes time."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
+def fails(command, kernels):
+    """Whether it ends with an error, or takes longer than two minutes. The first that is reported ends it: the rest takes time.
+    Of cases that launch other kernels alone nothing is to be seen: they are left out."""
+    environment = os.environ if kernels is None else {**os.environ, 'ONLY_KERNELS': f' {kernels} '}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
         late = threading.Timer(120, program.kill)
         late.start()
         for line in program.stderr:
@@ -94,7 +104,7 @@ def fails(command):
         return program.wait() != 0
 
 
-def notices(cc, build, command, obj, rest, work):
+def notices(cc, build, command, obj, rest, work, kernels):
     """Whether the program, linked with the changed object, fails. Of what is there twice, the changed comes first and is taken."""
     program, *arguments = command.split()
     parts = ['-Wl,--allow-multiple-definition', os.path.join(build, 'tests/cuda', program + '.o'), obj]
@@ -104,7 +114,7 @@ def notices(cc, build, command, obj, rest, work):
         parts += ['-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda', f)) for f in ('fake', 'fake_blas')]
     exe = os.path.join(work, 'changed')
     subprocess.run([*cc, *parts, *rest, '-o', exe], check=True)
-    return fails([exe, *arguments])
+    return fails([exe, *arguments], kernels)
 
 
 def main():
@@ -124,12 +134,15 @@ def main():
                 continue
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)
+            kernels = None
             if file.startswith('kernels/'):
-                compile_kernels(cc, folder, file, obj, [] if new is not None else ['-O3', old])
+                wanted = concerned(folder, os.path.basename(file))
+                kernels = kernels_of(folder, wanted)
+                compile_kernels(cc, folder, wanted, obj, [] if new is not None else ['-O3', old])
             else:
                 compile_host(cc, folder, file, obj)
             planted += 1
-            if not notices(cc, build, program, obj, rest, work):
+            if not notices(cc, build, program, obj, rest, work, kernels):
                 print(f'NOT NOTICED: {file}: {old} => {new}')
                 missed += 1
     print(f'{planted} defects planted, {missed} not noticed')

@@ -6,6 +6,7 @@
 #define DEVICE_CASE_H
 
 #include "runtime/op_case.h"
+#include "emu_launch.h"
 #include "ptx_launch.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
@@ -279,6 +280,22 @@ static inline bool runs_in(const struct lowering *l, size_t order, bool has_turn
     return runs;
 }
 
+/* ONLY_KERNELS in the environment: its names, each with spaces around, of which a case has to
+ * launch one. */
+static inline bool is_wanted(const struct lowering *l)
+{
+    const char *names = getenv("ONLY_KERNELS");
+    bool wanted = !names;
+    for (uint32_t i = 0; i < l->n_actions && !wanted; i++) {
+        char name[80];
+        if (l->action[i].kind != ACTION_LAUNCH)
+            continue;
+        snprintf(name, sizeof name, " %s ", emu_kernel_name(l->action[i].kernel));
+        wanted = strstr(names, name);
+    }
+    return wanted;
+}
+
 static inline void run_in_orders(const char *name, const struct lowering *l, struct written *w,
                                  const double *bound)
 {
@@ -332,7 +349,7 @@ static inline bool try_device_joined(const char *name, const struct step *produc
     assert_true(!known || l.joined == (behind ? behind->n : 0));
     assert_false(l.no_memory);
     assert_true(l.work_bytes <= WORK_BYTES);
-    if (known)
+    if (known && is_wanted(&l))
         run_in_orders(name, &l, &w, bound);
     for (uint32_t i = 0; i < s->args.n_out; i++) {
         s->args.out[i]->data = w.expected[i].data;
