@@ -99,9 +99,11 @@ TEST_CFLAGS_cuda := -Itests/cuda
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
-# What takes a minute and more (see TEST_TIMES of run_tests.sh) begins first, so that no core is without work at the end.
-LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh ptx.sh sanitized.sh integers.sh one_launch.sh) tests/fuzz/short_run.sh \
-    $(addprefix tests/,embedded/figures.sh embedded/arm_kernels.sh embedded/same_hash.sh build/first_command.sh build/add_option.sh cli/memory.sh)
+# What takes half a minute and more (see TEST_TIMES of run_tests.sh), the longest first, so that no core is without work at the end.
+LONG_TESTS := $(addprefix tests/,embedded/arm_kernels.sh fuzz/sanitized_tests.sh embedded/same_hash.sh cuda/defects.sh samples/demo.sh \
+    fuzz/short_run.sh embedded/figures.sh cuda/sanitized.sh cuda/integers.sh build/link_budget.sh conformance/onnxruntime_agreement.sh \
+    cuda/ptx.sh cuda/one_launch.sh cli/own_network.sh cuda/gpu_bench.sh build/add_option.sh cli/lossless.sh spec/agree.sh cli/goal_ranks.sh \
+    cli/goal.sh cli/same_stages.sh conformance/float_accuracy.sh embedded/ram.sh build/deb.sh)
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/samples/make_keywords $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(SHELL_TESTS) $(TEST_BIN))
 
