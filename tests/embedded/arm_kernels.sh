@@ -8,14 +8,15 @@ command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/nul
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 . tests/embedded/objects.inc
-vectors=$(ls runtime/kernels/arm/*_neon.c)
 status=0
-# archive NAME "COMPILER" FILES...: $work/NAME.a; $cc is then the compiler of tests
+# archive NAME "COMPILER": $work/NAME.a of $objects and of the encoders; $cc is then the compiler of tests
 archive() {
-    name=$1 cc="$2 -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -iquote . -Ihuffman -Wall -Wextra -Werror"
-    shift 2
-    objects_of "$name" "$cc" "$@" huffman/*.c
-    $ar rcs "$work/$name.a" $objects
+    name=$1 cc="$2 $flags -iquote . -Ihuffman"
+    mkdir "$work/$name"
+    for f in huffman/*.c; do
+        $cache $cc -c "$f" -o "$work/$name/$(basename "$f" .c).o" || exit 1
+    done
+    $ar rcs "$work/$name.a" $objects "$work/$name"/*.o
 }
 # tests "TESTS" EMULATOR...: of the archive built last
 tests() {
@@ -33,8 +34,9 @@ kernels="runtime/test_cpu runtime/test_kernels_integer runtime/test_kernels_byte
 integers="$kernels runtime/test_integer_network runtime/test_byte_table"
 kernels="$kernels runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kernels_row runtime/test_kernel_list
     runtime/test_op_product runtime/test_op_compressed runtime/test_op_recurrent"
-link=-static neon= ar=ar
-archive aarch64 "aarch64-linux-gnu-gcc -DPITH_BUILD_CPU=0xffffffffu" runtime/kernels/arm/*.c
+link=-static ar=ar
+vectors_of aarch64
+archive aarch64 "aarch64-linux-gnu-gcc -DPITH_BUILD_CPU=0xffffffffu"
 tests "$kernels runtime/test_integer_network runtime/test_byte_table runtime/test_op_conv runtime/test_op_conv_transpose runtime/test_op_attention huffman/test_rans" \
     qemu-aarch64 -cpu max
 tests "$integers" qemu-aarch64 -cpu cortex-a53 # dot products are of integers alone
@@ -55,11 +57,12 @@ levels() { # number emulator...
 levels 7 qemu-aarch64 -cpu max
 levels 1 qemu-aarch64 -cpu cortex-a53
 if command -v arm-linux-gnueabihf-gcc >/dev/null && command -v qemu-arm >/dev/null; then
-    neon="-march=armv7-a -mfpu=neon"
-    archive armv7 "arm-linux-gnueabihf-gcc -DPITH_BUILD_CPU=0xffffffffu" $vectors
+    vectors_of armhf
+    archive armv7 "arm-linux-gnueabihf-gcc -DPITH_BUILD_CPU=0xffffffffu"
     tests "$kernels" qemu-arm -cpu cortex-a15
     levels 1 qemu-arm -cpu cortex-a15
     # integers by the tiles of its instructions for signals (integer_tile.h)
+    objects_of arm-linux-gnueabihf "arm-linux-gnueabihf-gcc $light"
     archive armv7-tiles arm-linux-gnueabihf-gcc
     tests "runtime/test_integer_product runtime/test_integer_network" qemu-arm
 fi
@@ -71,8 +74,9 @@ if command -v clang >/dev/null && command -v wasm-ld >/dev/null && command -v no
     : >"$work/include/setjmp.h"
     printf '#include <stdlib.h>\n#include "guard_page.h"\nvoid *device_guard_new(size_t n)\n{\n    return calloc(1, n + 1);\n}\n%s\n' \
         'void device_guard_free(void *p) { free(p); }' >"$work/guard.c"
-    link="-I$work/include -D_WASI_EMULATED_MMAN -DGUARD_DEVICE -Wl,-z,stack-size=1048576 $work/guard.c" neon=
-    archive wasm "clang --target=wasm32-wasi -msimd128 -mbulk-memory -DPITH_BUILD_CPU=0x100" $vectors
+    link="-I$work/include -D_WASI_EMULATED_MMAN -DGUARD_DEVICE -Wl,-z,stack-size=1048576 $work/guard.c"
+    vectors_of wasm
+    archive wasm "$wasm_simd128 -DPITH_BUILD_CPU=0xffffffffu"
     tests "$kernels runtime/test_op_conv runtime/test_op_attention" node --no-warnings tests/embedded/run_wasi.mjs
 fi
 exit $status

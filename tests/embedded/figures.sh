@@ -169,8 +169,8 @@ spotter linked
 hold "linked, operators of tiny_kws_dscnn: code -Os" \
     $(($(size_of "$program" 1) - sound - around - $(wc -c <"$work/spotter.pith"))) 61440 46080
 . $here/objects.inc
-cc="arm-none-eabi-gcc -std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -Iruntime $m4 -ffreestanding"
-objects_of m4 "$cc"
+cc="$cortex_m4f $flags"
+objects_of cortex-m4f "$cc"
 linked() { # file "work in percent of the need" "planning" "run" "stack" [bytes of memory]
     image_of "$work/$1.pith" >"$work/image.c"
     $cc -DMEMORY_LIMIT="${6:-0}" -nostdlib -nostartfiles -Wl,--gc-sections -T samples/mcu/mps2.ld samples/mcu/start.c \
@@ -207,12 +207,10 @@ name=imagenet_mobilenet_v2
 inputs "$work/in.npy" 3 224 224
 "$PITH" quantize "$PITH_DATA/models/$name.onnx" -d "$work/in.npy" --samples 4 --rounding nearest --all-integers -q \
     -o "$work/integers.pith" && "$PITH" encode "$PITH_DATA/models/$name.onnx" -q -o "$work/floats.pith" || exit 1
-linux() { # name prefix emulator "flags of NEON's files" files...: compiles the runtime, if the tools are there
-    machine=$1 neon=$4 emulator=$3
-    cc="$2-gcc -std=c11 -O2 -ftree-vectorize -ffp-contract=off -fno-math-errno -DPITH_BUILD_CPU=0xffffffffu -Iruntime"
+linux() { # name prefix emulator: compiles the runtime, if the tools are there
+    machine=$1 emulator=$3 cc="$2-gcc $vector_flags -ftree-vectorize"
     command -v "$2-gcc" >/dev/null && command -v "$3" >/dev/null || return 1
-    shift 4
-    objects_of "$machine" "$cc" "$@"
+    vectors_of "$1" -ftree-vectorize
 }
 mobilenet() { # network kernels most [aim]
     printf '.section .rodata\n.global model_image, model_image_bytes\n.balign 64\nmodel_image: .incbin "%s"\nend: .balign 4\nmodel_image_bytes: .4byte end - model_image\n.section .note.GNU-stack\n' \
@@ -223,12 +221,12 @@ mobilenet() { # network kernels most [aim]
     done
     hold "$machine, MobileNet-v2 in $1: instructions of a run, $2" $(($(cat "$work/count.2") - $(cat "$work/count.1"))) $3 $4
 }
-if linux AArch64 aarch64-linux-gnu qemu-aarch64 "" runtime/kernels/arm/*.c; then
+if linux aarch64 aarch64-linux-gnu qemu-aarch64; then
     mobilenet integers PITH_CPU_NEON 150000000 120000000
     mobilenet integers "PITH_CPU_NEON|PITH_CPU_DOTPROD" 60000000 45000000
     mobilenet integers "PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM" 60000000 45000000
 fi
-if linux armhf arm-linux-gnueabihf qemu-arm "-march=armv7-a -mfpu=neon" runtime/kernels/arm/*_neon.c; then
+if linux armhf arm-linux-gnueabihf qemu-arm; then
     mobilenet integers PITH_CPU_NEON 280000000
     mobilenet floats PITH_CPU_NEON 360000000
 fi

@@ -18,14 +18,13 @@ tests/fresh_digits.sh "$work/digits.onnx" && "$PITH_O/samples/make_digits" "$wor
 for net in floats integers; do
     image_of "$work/$net.pith" >"$work/$net.c"
 done
-flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -Iruntime"
 status=0
 has() { # programs...
     for p in "$@"; do command -v "$p" >/dev/null || return 1; done
 }
 # platform NAME "COMPILER FLAGS" "LINKER'S FLAGS AND FILES" EMULATOR...: compiles the core once
 platform() {
-    name=$1 cc="$2 $flags" link=$3
+    name=$1 cc="$2 ${optimized:-$light}" link=$3
     shift 3
     [ -n "$objects" ] || objects_of "$name" "$cc"
     for net in ${nets:-floats integers}; do
@@ -49,7 +48,7 @@ cortex() { # name board "flags" [linker's flags]
 }
 cortex cortex-m0+ mps2-an385 cortex-m0plus
 cortex cortex-m3 mps2-an385 cortex-m3
-cortex cortex-m4f mps2-an386 "cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+optimized=$flags cortex cortex-m4f mps2-an386 "cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 cortex cortex-m33 mps2-an505 "cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" \
     "-Wl,--defsym=flash=0x10000000,--defsym=ram=0x38000000"
 # this compiler comes without a libc
@@ -62,36 +61,32 @@ linux() { # name emulator "compiler's flags" ["flags of hosted_print.c"]
     has "$1-gcc" "qemu-$2" &&
         platform "$1" "$1-gcc $3" "-static $4 $here/hosted_print.c" "qemu-$2"
 }
-linux riscv64-linux-gnu riscv64
+optimized=$flags linux riscv64-linux-gnu riscv64
 linux arm-linux-gnueabihf arm
 linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
 # gcc with strict C11 would compute floats in double there
 linux s390x-linux-gnu s390x -fexcess-precision=fast
-linux aarch64-linux-gnu aarch64
+node="node --no-warnings $here/run_wasi.mjs"
 if has clang wasm-ld node && [ -d /usr/include/wasm32-wasi ]; then
-    node="node --no-warnings $here/run_wasi.mjs"
     platform wasm32 "clang --target=wasm32-wasi" $here/hosted_print.c $node
+    vectors_of wasm
+    nets=integers optimized=$vector_flags \
+        platform wasm32-simd128 "$wasm_simd128" "-DCPU_MASK=PITH_CPU_NEON $here/hosted_print.c" $node
 fi
-nets=integers all=-DPITH_BUILD_CPU=0xffffffffu neon=
+optimized=$vector_flags
 if has aarch64-linux-gnu-gcc qemu-aarch64; then
-    objects_of aarch64-vectors "aarch64-linux-gnu-gcc $flags $all" runtime/kernels/arm/*.c
-    kernels=$objects
-    linux aarch64-linux-gnu aarch64 "" -DCPU_MASK=PITH_CPU_NEON
-    objects=$kernels
-    linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
-    objects=$kernels
-    linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM)"
+    vectors_of aarch64
+    vectors=$objects
+    linux aarch64-linux-gnu aarch64
+    nets=integers
+    for levels in PITH_CPU_NEON "PITH_CPU_NEON|PITH_CPU_DOTPROD" "PITH_CPU_NEON|PITH_CPU_DOTPROD|PITH_CPU_I8MM"; do
+        objects=$vectors
+        linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=($levels)"
+    done
 fi
 if has arm-linux-gnueabihf-gcc qemu-arm; then
-    neon="-march=armv7-a -mfpu=neon"
-    objects_of armhf-vectors "arm-linux-gnueabihf-gcc $flags $all" runtime/kernels/arm/*_neon.c
-    linux arm-linux-gnueabihf arm "" -DCPU_MASK=PITH_CPU_NEON
-fi
-if [ -n "$node" ]; then
-    wasm="clang --target=wasm32-wasi -msimd128"
-    neon=
-    objects_of wasm-vectors "$wasm $flags $all" runtime/kernels/arm/*_neon.c
-    platform wasm32-simd128 "$wasm" "-DCPU_MASK=PITH_CPU_NEON $here/hosted_print.c" $node
+    vectors_of armhf
+    nets=integers linux arm-linux-gnueabihf arm "" -DCPU_MASK=PITH_CPU_NEON
 fi
 echo "one hash:$tried"
 exit $status
