@@ -97,12 +97,13 @@ static void test_recurrent(void **state)
     check_network("silero_vad_16k", "cuda:0", 2, 1);
 }
 
-/* Hundreds of launches: run alone, by one_launch.sh. */
+/* Hundreds of launches: run alone, by one_launch.sh. The networks share the orders, as both have
+ * the same kinds of steps. */
 static void test_loops(void **state)
 {
     (void)state;
-    check_network("kws_LSTM_L", "cuda:0", 0, ALL_ORDERS);
-    check_network("kws_GRU_L", "cuda:0", 0, ALL_ORDERS);
+    check_network("kws_LSTM_L", "cuda:0", 0, 2);
+    check_network("kws_GRU_L", "cuda:0", 2, 2);
 }
 
 static void test_chains(void **state)
