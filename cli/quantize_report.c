@@ -53,42 +53,42 @@ static void say_bits(const struct cli_common *c, const struct pith_stage_report 
 static void say_outputs(const struct cli_common *c, const struct pith_stage_report *r)
 {
     char how[48], from[96], expected[32] = "", changed[96] = "";
-    if (isinf(r->reported_db))
+    if (isinf(r->loss.reported_db))
         snprintf(how, sizeof how,
-                 r->reported_db > 0 ? "identical" : "infinite or NaN in one of the networks");
+                 r->loss.reported_db > 0 ? "identical" : "infinite or NaN in one of the networks");
     else
-        snprintf(how, sizeof how, "SQNR %.1f dB", r->reported_db);
-    if (r->held_out)
-        snprintf(from, sizeof from, "%" PRIu64 " held-out samples%s", r->held_out,
-                 r->ranges_given ? " (pith calibrate may have used them)" : "");
+        snprintf(how, sizeof how, "SQNR %.1f dB", r->loss.reported_db);
+    if (r->loss.held_out)
+        snprintf(from, sizeof from, "%" PRIu64 " held-out samples%s", r->loss.held_out,
+                 r->loss.ranges_given ? " (pith calibrate may have used them)" : "");
     else
         snprintf(from, sizeof from, "the calibration samples");
-    if (!isnan(r->expected_changes))
-        snprintf(expected, sizeof expected, " (%.1f %% expected)", 100 * r->expected_changes);
-    if (r->predictions)
+    if (!isnan(r->loss.expected_changes))
+        snprintf(expected, sizeof expected, " (%.1f %% expected)", 100 * r->loss.expected_changes);
+    if (r->loss.predictions)
         snprintf(changed, sizeof changed, ", %" PRIu64 " of %" PRIu64 " predictions changed%s",
-                 r->changed, r->predictions, expected);
+                 r->loss.changed, r->loss.predictions, expected);
     cli_summary(c, "outputs    %s on %s%s", how, from, changed);
 }
 
 /* What these figures cannot say. */
 static void say_unsure(const struct pith_stage_report *r)
 {
-    if (!r->held_out)
+    if (!r->loss.held_out)
         cli_warn(
             "with fewer than 12 samples none is held out: the loss on other samples is unknown");
-    else if (isfinite(r->reported_db) && r->reported_error_db > UNSURE_DB)
+    else if (isfinite(r->loss.reported_db) && r->loss.reported_error_db > UNSURE_DB)
         cli_warn("%" PRIu64 " held-out samples leave the SQNR uncertain by %.1f dB (two standard "
                  "errors): give more samples",
-                 r->held_out, 2 * r->reported_error_db);
+                 r->loss.held_out, 2 * r->loss.reported_error_db);
 }
 
 static void say_lost(const struct pith_stage_report *r)
 {
     char what[80] = "more than 3 % of the predictions change";
-    if (!(r->output_db >= PITH_LOST_DB))
+    if (!(r->loss.output_db >= PITH_LOST_DB))
         snprintf(what, sizeof what, "the outputs without their means have an SQNR of %.1f dB",
-                 r->output_db);
+                 r->loss.output_db);
     cli_warn("%s: try --rounding adaptive, more samples, or --keep LAYER (pith sense lists "
              "sensitive layers)",
              what);
@@ -97,14 +97,15 @@ static void say_lost(const struct pith_stage_report *r)
 static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
 {
     char n[32], weights[32], beyond[64] = "", indexed[80] = "";
-    const char *type = pith_type_text(r->floats);
-    if (r->n_beyond)
-        snprintf(beyond, sizeof beyond, "; %u tensors beyond its range stay f32", r->n_beyond);
-    if (r->n_codebooks)
+    const char *type = pith_type_text(r->floats.type);
+    if (r->floats.n_beyond)
+        snprintf(beyond, sizeof beyond, "; %u tensors beyond its range stay f32",
+                 r->floats.n_beyond);
+    if (r->floats.n_codebooks)
         snprintf(indexed, sizeof indexed, "; %s weights in a byte each (codebooks)",
-                 pith_count_text(r->n_indexed, weights));
+                 pith_count_text(r->floats.n_indexed, weights));
     cli_summary(c, "floats     %s numbers in 2 bytes each (%s)%s%s",
-                pith_count_text(r->n_narrow, n), type, indexed, beyond);
+                pith_count_text(r->floats.n_narrow, n), type, indexed, beyond);
 }
 
 /* The table above has their names. */
@@ -157,7 +158,7 @@ void cli_print_quantized(const struct cli_common *c, const struct pith_stage_rep
     cli_table_print(&t, stderr);
     say_methods(c, r);
     bool lost = cli_lost_much(r);
-    if (r->measured) {
+    if (r->loss.measured) {
         say_outputs(c, r);
         say_unsure(r);
     }
@@ -170,7 +171,7 @@ void cli_print_quantized(const struct cli_common *c, const struct pith_stage_rep
     say_bits(c, r);
     if (wide)
         cli_summary(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
-    if (r->floats)
+    if (r->floats.type)
         say_floats(c, r);
     if (r->n_kept_float && r->integer_bytes)
         say_kept(c, r);

@@ -47,15 +47,15 @@ static void json_quantized(const struct pith_quantize_layer *l)
 /* Share of predictions that quantize is expected to change on other samples. */
 static double expected_changes(const struct pith_stage_report *r)
 {
-    return r->predictions == 0          ? 0
-           : isnan(r->expected_changes) ? (double)r->changed / (double)r->predictions
-                                        : r->expected_changes;
+    return r->loss.predictions == 0          ? 0
+           : isnan(r->loss.expected_changes) ? (double)r->loss.changed / (double)r->loss.predictions
+                                             : r->loss.expected_changes;
 }
 
 bool cli_lost_much(const struct pith_stage_report *r)
 {
-    return r->measured &&
-           (!(r->output_db >= PITH_LOST_DB) || expected_changes(r) > PITH_LOST_ANSWERS);
+    return r->loss.measured &&
+           (!(r->loss.output_db >= PITH_LOST_DB) || expected_changes(r) > PITH_LOST_ANSWERS);
 }
 
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)
@@ -64,10 +64,10 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     cli_json_uint("bytes", bytes);
     cli_json_uint("weights", r->weights);
     cli_json_uint("kept", r->kept);
-    if (r->floats) {
-        cli_json_uint("narrow_floats", r->n_narrow);
-        cli_json_uint("tensors_beyond", r->n_beyond);
-        cli_json_uint("codebook_floats", r->n_indexed);
+    if (r->floats.type) {
+        cli_json_uint("narrow_floats", r->floats.n_narrow);
+        cli_json_uint("tensors_beyond", r->floats.n_beyond);
+        cli_json_uint("codebook_floats", r->floats.n_indexed);
     }
     if (r->n_kept_float && r->integer_bytes) {
         cli_json_uint("kept_float", r->n_kept_float);
@@ -87,14 +87,14 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     cli_json_close(']');
     if (r->synthetic)
         cli_json_uint("synthetic", r->synthetic);
-    if (r->measured) {
-        cli_json_uint("held_out", r->held_out);
-        cli_json_bool("ranges_given", r->ranges_given);
-        cli_json_number("snr_db", r->reported_db);
-        cli_json_number("snr_error_db", r->reported_error_db);
-        cli_json_uint("predictions", r->predictions);
-        cli_json_uint("changed", r->changed);
-        cli_json_number("expected_changes", r->expected_changes);
+    if (r->loss.measured) {
+        cli_json_uint("held_out", r->loss.held_out);
+        cli_json_bool("ranges_given", r->loss.ranges_given);
+        cli_json_number("snr_db", r->loss.reported_db);
+        cli_json_number("snr_error_db", r->loss.reported_error_db);
+        cli_json_uint("predictions", r->loss.predictions);
+        cli_json_uint("changed", r->loss.changed);
+        cli_json_number("expected_changes", r->loss.expected_changes);
         if (cli_lost_much(r))
             cli_json_bool("lost_much", true);
         if (r->reestimated)

@@ -138,7 +138,7 @@ static enum pith_status measure_float(struct allocation *k)
  * the same rounding to serve both; else all are rounded anew. */
 static void keep_rounded(struct allocation *k, const struct pith_stage_report *r)
 {
-    if (!(r->output_db >= ALIKE_DB))
+    if (!(r->loss.output_db >= ALIKE_DB))
         pith_rounded_free(&k->rounded);
 }
 
@@ -166,13 +166,13 @@ static uint64_t changed_now(const struct allocation *k)
 /* What is now in m goes into the report. */
 static void take_measured(const struct allocation *k, struct pith_stage_report *r)
 {
-    r->output_db = pith_sqnr_db(&k->answers); /* which may be infinite */
-    r->reported_db =
-        pith_sqnr_reported_db(&k->answers, k->request->samples->feed, &r->reported_error_db);
-    r->held_out = k->request->held->n_held;
-    r->expected_changes = pith_sqnr_expected_changes(&k->answers);
-    r->predictions = pith_sqnr_predictions(&k->answers, &r->changed);
-    r->measured = true;
+    r->loss.output_db = pith_sqnr_db(&k->answers); /* which may be infinite */
+    r->loss.reported_db =
+        pith_sqnr_reported_db(&k->answers, k->request->samples->feed, &r->loss.reported_error_db);
+    r->loss.held_out = k->request->held->n_held;
+    r->loss.expected_changes = pith_sqnr_expected_changes(&k->answers);
+    r->loss.predictions = pith_sqnr_predictions(&k->answers, &r->loss.changed);
+    r->loss.measured = true;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -472,7 +472,7 @@ static enum pith_status try_step(struct allocation *k, struct step *s, double ga
                                  struct pith_stage_report *r, bool *better)
 {
     struct pith_model best = *k->m;
-    const double db = r->output_db;
+    const double db = r->loss.output_db;
     s->opts.keep = k->keep;
     keep_rounded(k, r);
     enum pith_status st = quantize(k, &s->opts, UINT64_MAX);
@@ -498,11 +498,11 @@ static enum pith_status allocate(struct allocation *k, struct pith_stage_report 
     *k->m = best;
     bool better = true;
     if (!st && k->request->may_buy)
-        st = take_worthy(k, &s, r->output_db);
+        st = take_worthy(k, &s, r->loss.output_db);
     if (!st && s.n > 0)
         st = try_step(k, &s, 0, r, &better);
-    for (uint32_t n = 0; !st && better && n < PITH_KEEP_MOST && r->output_db < PITH_KEEP_FLOOR_DB;
-         n++) {
+    for (uint32_t n = 0;
+         !st && better && n < PITH_KEEP_MOST && r->loss.output_db < PITH_KEEP_FLOOR_DB; n++) {
         const uint32_t i = costliest(k);
         if (i == k->n_candidates)
             break;
@@ -524,7 +524,7 @@ static enum pith_status try_reestimated(struct allocation *k, struct pith_stage_
     o.reestimate = true;
     enum pith_status st = quantize(k, &o, UINT64_MAX);
     double db = pith_sqnr_db(&k->answers);
-    if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
+    if (st || !(db > r->loss.output_db && db >= r->loss.output_db + PITH_REESTIMATE_GAIN_DB)) {
         *k->m = best;
         return st;
     }
@@ -690,9 +690,9 @@ static enum pith_status store_codebooks(struct allocation *k, struct pith_stage_
         if (!k->candidate[i].was)
             continue;
         const uint64_t n = k->m->values[k->candidate[i].value].constant->count;
-        r->n_codebooks++;
-        r->n_indexed += n;
-        r->n_narrow -= n;
+        r->floats.n_codebooks++;
+        r->floats.n_indexed += n;
+        r->floats.n_narrow -= n;
         free(k->candidate[i].was);
     }
     return st;
@@ -705,9 +705,9 @@ static enum pith_status store_kept(struct allocation *k, struct pith_stage_repor
     if (type == PITH_F32)
         return PITH_OK;
     enum pith_status st = pith_store_floats(k->m, type, &stored, k->err);
-    r->floats = type;
-    r->n_narrow = stored.n_numbers;
-    r->n_beyond = stored.n_beyond;
+    r->floats.type = type;
+    r->floats.n_narrow = stored.n_numbers;
+    r->floats.n_beyond = stored.n_beyond;
     if (!st && !k->request->floats)
         st = store_codebooks(k, r);
     if (!st)
@@ -745,9 +745,9 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
     if (measured) {
         const double enough = request->may_buy ? ENOUGH_DB : PITH_KEEP_FLOOR_DB;
         take_measured(&k, r);
-        if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
+        if (request->may_reestimate && r->loss.output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
-        if (!st && r->output_db < enough && request->may_keep && k.n_layers <= PITH_KEEP_TRIED)
+        if (!st && r->loss.output_db < enough && request->may_keep && k.n_layers <= PITH_KEEP_TRIED)
             st = allocate(&k, r);
     }
     if (!st && r->n_kept_float > 0)

@@ -23,14 +23,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-struct pith_stage_report {
-    uint64_t weights, kept;               /* over all prunable weights */
-    double snr_db;                        /* cluster: over all clustered weights */
-    uint32_t n_layers;                    /* entries in the arrays below */
-    struct pith_prune_layer *prune;       /* malloc'ed; PRUNE */
-    struct pith_cluster_layer *cluster;   /* malloc'ed; CLUSTER */
-    struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
-    /* QUANTIZE with data: outputs against those of the float network, on the held-out samples */
+/* Outputs of the network of integers against those of the float network, on the held-out samples.
+ */
+struct pith_integer_loss {
     uint64_t held_out; /* so many, or steps; 0: there were too few, and it is those fitted to */
     bool ranges_given; /* by a calibration before: on which samples is not known */
     bool measured;
@@ -42,18 +37,33 @@ struct pith_stage_report {
     double reported_db; /* SQNR as pith_compare measures it (pith_difference_logit_db), of the worst
                        output that is no state */
     double reported_error_db; /* its standard error */
-    double output_db;      /* the one that decides: an output less its mean, of a Softmax its input;
-                              both HUGE_VAL: equal, -HUGE_VAL: NaN or infinite now */
-    uint32_t equalized;    /* pairs of layers between which factors moved */
-    uint32_t smoothed;     /* values of which factors moved into weights */
-    bool reestimated;      /* because the samples liked it */
-    uint32_t synthetic;    /* so many pictures stood for data */
-    enum pith_type floats; /* of these; 0: none is */
-    uint64_t n_narrow;     /* numbers that stayed float, now of 2 bytes each */
-    uint32_t n_beyond;     /* tensors that stayed f32: 2 bytes do not have their range */
-    uint32_t n_codebooks;  /* weights that stayed float, now with codebooks of up to 256 numbers */
-    uint64_t n_indexed;    /* elements of these */
-    uint32_t n_kept_float; /* layers that stayed float because of what they cost */
+    double output_db; /* the one that decides: an output less its mean, of a Softmax its input;
+                         both HUGE_VAL: equal, -HUGE_VAL: NaN or infinite now */
+};
+
+/* QUANTIZE: what of the numbers that stayed float became smaller. */
+struct pith_narrow_floats {
+    enum pith_type type;  /* of these; 0: none is */
+    uint64_t n_narrow;    /* numbers that stayed float, now of 2 bytes each */
+    uint32_t n_beyond;    /* tensors that stayed f32: 2 bytes do not have their range */
+    uint32_t n_codebooks; /* weights that stayed float, now with codebooks of up to 256 numbers */
+    uint64_t n_indexed;   /* elements of these */
+};
+
+struct pith_stage_report {
+    uint64_t weights, kept;               /* over all prunable weights */
+    double snr_db;                        /* cluster: over all clustered weights */
+    uint32_t n_layers;                    /* entries in the arrays below */
+    struct pith_prune_layer *prune;       /* malloc'ed; PRUNE */
+    struct pith_cluster_layer *cluster;   /* malloc'ed; CLUSTER */
+    struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
+    struct pith_integer_loss loss;        /* QUANTIZE with data */
+    uint32_t equalized;                   /* pairs of layers between which factors moved */
+    uint32_t smoothed;                    /* values of which factors moved into weights */
+    bool reestimated;                     /* because the samples liked it */
+    uint32_t synthetic;                   /* so many pictures stood for data */
+    struct pith_narrow_floats floats;
+    uint32_t n_kept_float;  /* layers that stayed float because of what they cost */
     uint64_t integer_bytes; /* the packed model, were they integers; 0: unknown */
     int64_t kept_bytes;     /* the packed model as it is, less that */
     uint32_t n_tiny,

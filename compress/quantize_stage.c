@@ -254,7 +254,7 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
 {
     enum pith_status st = PITH_OK;
     const uint64_t samples = held->n_fitted;
-    r->ranges_given = is_calibrated(m) || was_observed(m);
+    r->loss.ranges_given = is_calibrated(m) || was_observed(m);
     if (rewrite_of(s) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
@@ -275,12 +275,12 @@ static enum pith_status store_floats(struct pith_model *m, const struct pith_sta
 {
     struct pith_stored_floats stored = {0};
     enum pith_type type = s->floats ? s->floats : r->n_kept_float ? PITH_F16 : PITH_F32;
-    if (type == PITH_F32 || r->floats)
+    if (type == PITH_F32 || r->floats.type)
         return PITH_OK;
     enum pith_status st = pith_store_floats(m, type, &stored, err);
-    r->floats = type;
-    r->n_narrow = stored.n_numbers;
-    r->n_beyond = stored.n_beyond;
+    r->floats.type = type;
+    r->floats.n_narrow = stored.n_numbers;
+    r->floats.n_beyond = stored.n_beyond;
     return st;
 }
 

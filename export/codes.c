@@ -14,7 +14,7 @@ struct filter_rows pith_export_rows(const struct step *s)
     if (s->kind == STEP_POINTWISE)
         return (struct filter_rows){g->c, 1};
     if (s->kind != STEP_CONV)
-        return (struct filter_rows){s->k, 1};
+        return (struct filter_rows){s->product.k, 1};
     return g->dil_w == 1 ? (struct filter_rows){g->kw * g->c, g->kh}
                          : (struct filter_rows){g->c, g->kh * g->kw};
 }
@@ -64,8 +64,8 @@ static uint64_t plain_bytes(const struct network *net, const struct step *s,
     for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
         values += hist[v] > 0;
     if (pith_export_is_sparse(net, s, NULL))
-        return s->symbols;
-    return values <= 16 ? (uint64_t)s->outputs * s->k / 2 : padded_bytes(s);
+        return s->product.symbols;
+    return values <= 16 ? (uint64_t)s->outputs * s->product.k / 2 : padded_bytes(s);
 }
 
 static enum pith_status make_codes(struct network *net)
@@ -73,8 +73,8 @@ static enum pith_status make_codes(struct network *net)
     uint64_t hist[CODES][PITH_SYMBOLS] = {{0}};
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < net->n_steps && !st; i++)
-        if (net->step[i].ring)
-            st = count_weights(net, &net->step[i], hist, &net->step[i].ring);
+        if (net->step[i].product.ring)
+            st = count_weights(net, &net->step[i], hist, &net->step[i].product.ring);
     for (uint32_t c = 0; c < CODES; c++) {
         uint64_t least = UINT64_MAX;
         for (uint32_t longest = SHORTEST; longest <= LONGEST && !st; longest++) {
@@ -99,19 +99,19 @@ bool pith_export_code_next(struct network *net, enum pith_status *st)
         struct step *s = &net->step[i];
         uint64_t hist[CODES][PITH_SYMBOLS] = {{0}}, coded = 0;
         uint32_t ring;
-        if (s->ring || !s->w ||
+        if (s->product.ring || !s->product.w ||
             (s->kind != STEP_CONV && s->kind != STEP_POINTWISE && s->kind != STEP_PRODUCT &&
              s->kind != STEP_PRODUCT_F32))
             continue;
         *st = count_weights(net, s, hist, &ring);
-        s->symbols = 0;
+        s->product.symbols = 0;
         for (uint32_t c = 0; c < CODES && !*st; c++) {
             struct pith_huff_code code;
             uint64_t bytes;
             *st = code_of(hist[c], LONGEST, &code, &bytes);
             coded += bytes;
             for (uint32_t v = 0; v < PITH_SYMBOLS; v++)
-                s->symbols += hist[c][v];
+                s->product.symbols += hist[c][v];
         }
         const uint64_t plain = plain_bytes(net, s, hist[VALUES]);
         if (!*st && plain > coded && plain - coded > most) {
@@ -121,7 +121,7 @@ bool pith_export_code_next(struct network *net, enum pith_status *st)
     }
     if (!best || *st)
         return false;
-    best->ring = 1; /* until it is counted with the others */
+    best->product.ring = 1; /* until it is counted with the others */
     *st = make_codes(net);
     return true;
 }

@@ -55,7 +55,7 @@ static void say_window(struct byte_out *o, const struct window_shape *g, uint8_t
 
 static uint32_t stride_of(const struct step *s)
 {
-    return s->y_stride ? s->y_stride : s->outputs;
+    return s->out.stride ? s->out.stride : s->outputs;
 }
 
 /* Offsets and factors of step i, and the struct that has them. false: the factors are none that
@@ -64,12 +64,12 @@ static bool say_layer(struct writer *w, uint32_t i, const char *pairs)
 {
     const struct step *s = &w->net->step[i];
     const uint32_t even = (s->outputs + 1) / 2 * 2;
-    pith_c_i32_array(w, 'b', i, s->bias, s->outputs, even);
+    pith_c_i32_array(w, 'b', i, s->product.bias, s->outputs, even);
     if (s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32)
-        pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
-    else if (!pith_c_factor_array(w, i, s->factor, s->outputs, even))
+        pith_c_f32_array(w, 'f', i, s->product.factor, s->outputs);
+    else if (!pith_c_factor_array(w, i, s->product.factor, s->outputs, even))
         return false;
-    if (s->ring) /* made on the stack */
+    if (s->product.ring) /* made on the stack */
         return true;
     pith_c_say(&w->constants,
                "static const struct layer l%u = {w%u, b%u, f%u, %u, %u, %u, %s};\n\n", i, i, i, i,
@@ -81,14 +81,14 @@ static bool say_layer(struct writer *w, uint32_t i, const char *pairs)
 static void say_depthwise(struct writer *w, uint32_t i)
 {
     const struct step *s = &w->net->step[i];
-    const uint32_t taps = s->k;
+    const uint32_t taps = s->product.k;
     int8_t *turned = malloc((size_t)s->outputs * taps);
     w->constants.failed = w->constants.failed || !turned;
     if (!turned)
         return;
     for (uint32_t o = 0; o < s->outputs; o++)
         for (uint32_t t = 0; t < taps; t++)
-            turned[((size_t)(o / 4) * taps + t) * 4 + o % 4] = s->w[(size_t)o * taps + t];
+            turned[((size_t)(o / 4) * taps + t) * 4 + o % 4] = s->product.w[(size_t)o * taps + t];
     pith_c_bytes_array(w, 'w', i,
                        (struct int8_rows){turned, 1, s->outputs * taps, s->outputs * taps, 1});
     free(turned);
@@ -143,12 +143,12 @@ static void say_product_call(struct writer *w, uint32_t i, const char *x, const 
     if (s->kind == STEP_CONV) {
         pith_c_use(w, "conv");
         pith_c_say(o, "        conv(&g, %s, %s, %s, arena + %llu, %u, %u, %s, %s);\n", layer, x, y,
-                   (unsigned long long)s->scratch_at, pith_export_rows(s).segments, k->at_once,
+                   (unsigned long long)s->scratch.at, pith_export_rows(s).segments, k->at_once,
                    k->many, k->one);
     } else if (s->kind == STEP_POINTWISE) {
         char scratch[40] = "0";
-        if (!s->ring && !s->y_stride)
-            snprintf(scratch, sizeof scratch, "arena + %llu", (unsigned long long)s->scratch_at);
+        if (!s->product.ring && !s->out.stride)
+            snprintf(scratch, sizeof scratch, "arena + %llu", (unsigned long long)s->scratch.at);
         pith_c_use(w, "pointwise");
         pith_c_say(o, "        pointwise(%u, %u, %s, %s, %s, %s, %u, %s, %s);\n", g->oh * g->ow,
                    g->c, layer, x, y, scratch, k->at_once, k->many, k->one);
@@ -160,7 +160,7 @@ static void say_product_call(struct writer *w, uint32_t i, const char *x, const 
                    "        const uint8_t *x = %s;\n        %s *y = %s;\n        for (uint32_t r = "
                    "0; r < %u; r++, x += %u, y += "
                    "%u)\n            %s(&x, %s, y);\n",
-                   x, type, y, s->rows, s->k, s->outputs, k->one, layer);
+                   x, type, y, s->rows, s->product.k, s->outputs, k->one, layer);
     }
 }
 
@@ -185,9 +185,9 @@ static void say_coded_product(struct writer *w, uint32_t i, const char *x, const
         "        for (uint32_t o = 0; o < %u; o += 2) {\n"
         "        const struct layer l = {ring, b%u + o, f%u + o, %u - o < 2 ? 1 : 2, %u, %u, 0};\n"
         "        %s(&stream, %s, ring, %u);\n",
-        i, (unsigned long long)(s->ring_at), s->outputs, i, i, s->outputs, stride_of(s), s->zero_y,
-        k->sparse ? "decode_rows" : "decode", tables,
-        k->sparse ? 2 * pith_export_rows(s).segments : s->ring);
+        i, (unsigned long long)(s->product.ring_at), s->outputs, i, i, s->outputs, stride_of(s),
+        s->zero_y, k->sparse ? "decode_rows" : "decode", tables,
+        k->sparse ? 2 * pith_export_rows(s).segments : s->product.ring);
     say_product_call(w, i, x, shifted, "&l", k);
     pith_c_say(&w->calls, "        }\n");
 }
@@ -198,7 +198,7 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
     const struct window_shape *g = &s->g;
     struct byte_out *o = &w->calls;
     struct pixel_kernels k;
-    const unsigned long long scratch = s->scratch_at;
+    const unsigned long long scratch = s->scratch.at;
     const bool f32 = s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32;
     const bool is_conv = s->kind == STEP_CONV;
     if (s->kind != STEP_PRODUCT && s->kind != STEP_PRODUCT_F32 && s->kind != STEP_POINTWISE)
@@ -217,7 +217,9 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
         pith_c_instance(w, k.one, "CONV_GROUPED", "grouped", number, 1);
         pith_c_say(o, "        %s(&g, &l%u, %s, %s, arena + %llu, %u, %u);\n", k.one, i, x, y,
                    scratch, g->c / g->groups, g->oc / g->groups);
-        pith_c_bytes_array(w, 'w', i, (struct int8_rows){s->w, s->outputs, s->k, s->k, s->outputs});
+        pith_c_bytes_array(
+            w, 'w', i,
+            (struct int8_rows){s->product.w, s->outputs, s->product.k, s->product.k, s->outputs});
         return say_layer(w, i, "0");
     }
     pixel_kernels(w, i, is_conv ? g->stride_w * g->c : g->c,
@@ -227,7 +229,7 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
                   &k);
     char layer[16];
     snprintf(layer, sizeof layer, "&l%u", i);
-    if (s->ring)
+    if (s->product.ring)
         say_coded_product(w, i, x, y, &k);
     else
         say_product_call(w, i, x, y, layer, &k);
@@ -378,7 +380,8 @@ static void say_binary(struct byte_out *o, const struct step *s)
     char text[2][120];
     for (uint32_t i = 0; i < 2; i++)
         snprintf(text[i], sizeof text[i], "%s[i0 * %u + i1 * %u + i2 * %u + i3 * %u]", name[i],
-                 s->step[i][0], s->step[i][1], s->step[i][2], s->step[i][3]);
+                 s->loops.step[i][0], s->loops.step[i][1], s->loops.step[i][2],
+                 s->loops.step[i][3]);
     if (s->op == PITH_OP_PRELU)
         pith_c_say(o, "(%s < 0.0f ? %s : 1.0f) * ", text[0], text[1]);
     pith_c_say(o,
@@ -418,12 +421,12 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
         return;
     case 'F':
     case 'G':
-        pith_c_f32(o, field == 'F' ? s->act_a : s->act_b);
+        pith_c_f32(o, field == 'F' ? s->act.a : s->act.b);
         return;
     case 'E':
-        if (function[s->act].part)
-            pith_c_use(w, function[s->act].part);
-        say_call(w, i, k, function[s->act].text);
+        if (function[s->act.kind].part)
+            pith_c_use(w, function[s->act.kind].part);
+        say_call(w, i, k, function[s->act.kind].text);
         return;
     case 'K':
         pith_c_say(o, "%s", k->name);
@@ -432,19 +435,20 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
         pith_c_say(o, "%s, %u", k->centroids, k->apart);
         return;
     case 'S':
-        pith_c_say(o, "(float *)(void *)(arena + %llu)", (unsigned long long)s->scratch_at);
+        pith_c_say(o, "(float *)(void *)(arena + %llu)", (unsigned long long)s->scratch.at);
         return;
     case 'D':
-        say_four(o, s->dim);
-        pith_c_say(o, ", %u, {", s->k);
+        say_four(o, s->loops.dim);
+        pith_c_say(o, ", %u, {", s->product.k);
         for (uint32_t j = 0; j < 5; j++) {
-            say_four(o, s->step[j]);
+            say_four(o, s->loops.step[j]);
             pith_c_say(o, j < 4 ? ", " : "}");
         }
         return;
     case 'd':
         for (uint32_t j = 0; j < 4; j++)
-            pith_c_say(o, "        for (uint32_t i%u = 0; i%u < %u; i%u++)\n", j, j, s->dim[j], j);
+            pith_c_say(o, "        for (uint32_t i%u = 0; i%u < %u; i%u++)\n", j, j,
+                       s->loops.dim[j], j);
         return;
     case 'O':
         say_binary(o, s);
@@ -473,23 +477,23 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
                             : field == 'p' ? x->pixels
                             : field == 'r' ? s->rows
                             : field == 'o' ? s->outputs
-                            : field == 'k' ? s->k
+                            : field == 'k' ? s->product.k
                             : field == 'N' ? s->columns
                             : field == 's' ? s->spread
                             : field == 'f' ? s->fill
                             : field == 'z' ? s->size
                             : field == 'a' ? g->h * g->w
                             : field == 'e' ? g->c
-                            : field == 't' ? (s->smallest      ? 255
-                                              : s->include_pad ? g->kh * g->kw
-                                                               : 0)
+                            : field == 't' ? (s->pool.smallest      ? 255
+                                              : s->pool.include_pad ? g->kh * g->kw
+                                                                    : 0)
                             : field == 'm' ? s->multiply
                             : field == 'u' ? s->relu
-                            : field == 'A' ? s->act
+                            : field == 'A' ? s->act.kind
                             : field == 'Z' ? s->about_zero
                             : field == 'R' ? s->resizes_rows
-                            : field == 'l' ? s->smallest
-                                           : s->largest;
+                            : field == 'l' ? s->pool.smallest
+                                           : s->pool.largest;
     pith_c_say(o, "%llu", (unsigned long long)number);
 }
 
@@ -513,11 +517,11 @@ static bool say_step(struct writer *w, uint32_t i)
         place(w, s->x[0], false, x);
     if (brackets) {
         place(w, s->y, true, y);
-        if (s->y_at)
-            snprintf(y + strlen(y), sizeof y - strlen(y), " + %u", s->y_at);
+        if (s->out.at)
+            snprintf(y + strlen(y), sizeof y - strlen(y), " + %u", s->out.at);
         pith_c_say(&w->calls, "    { /* %u %s */\n", i, kernel[s->kind].name);
     }
-    if (s->w)
+    if (s->product.w)
         ok = say_product(w, i, x, y);
     else if (s->kind == STEP_COPY)
         say_copy(w, s, x, y);
@@ -527,9 +531,10 @@ static bool say_step(struct writer *w, uint32_t i)
         pith_c_u8_array(w, 't', i, s->table, s->kind == STEP_TABLE ? 256 : s->outputs);
     if (s->index)
         pith_c_u16_array(w, 'p', i, s->index, 2ull * s->outputs);
-    if (s->factor && !s->w)
-        pith_c_f32_array(w, 'f', i, s->factor, s->outputs * (s->kind == STEP_SCALE_SHIFT ? 2 : 1));
-    if (s->wf) {
+    if (s->product.factor && !s->product.w)
+        pith_c_f32_array(w, 'f', i, s->product.factor,
+                         s->outputs * (s->kind == STEP_SCALE_SHIFT ? 2 : 1));
+    if (s->product.wf) {
         const bool conv = s->kind == STEP_CONV_F32;
         const uint32_t number[] = {pith_c_float_weights(w, i, &k.centroids, &k.apart),
                                    s->transposed};

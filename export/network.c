@@ -42,10 +42,10 @@ static enum pith_status quantize_channels(struct reading *r, const struct pith_n
         zeros[c] =
             (uint8_t)((zero ? integer_at(v->type, zero->data, zero->count == 1 ? 0 : c) : 0) +
                       (v->type == PITH_I8 ? 128 : 0));
-    s->factor = scale->data;
+    s->product.factor = scale->data;
     s->table = zeros;
     s->outputs = v->dim[1];
-    s->k = (uint32_t)(elems(m, n->out[0]) / v->dim[1]);
+    s->product.k = (uint32_t)(elems(m, n->out[0]) / v->dim[1]);
     pith_export_set_stored(r, n->out[0], store);
     return PITH_OK;
 }

@@ -105,44 +105,60 @@ enum unary_function {
 };
 #define FUNCTION_MEAN REDUCE_END /* behind enum reduce_kind */
 
+/* Filters [outputs][taps][channels] as in the file, order of the kernel: emit.c. */
+struct step_product {
+    const int8_t *w;
+    const float *wf;     /* bias: x[1] */
+    const int32_t *bias; /* the zero point of x taken in */
+    const float *factor; /* [outputs]; of channels: scales, STEP_SCALE_SHIFT: factors */
+    uint32_t k;          /* bytes or floats of one filter */
+    uint32_t ring; /* w is decoded on every run, two outputs at a time, at most so many bytes; 0:
+                      it is not */
+    uint64_t ring_at;
+    uint64_t symbols; /* that are decoded */
+};
+
 struct step {
     enum step_kind kind;
     const char *name;
     uint32_t x[STEP_INPUTS], y; /* stores; STORE_NONE */
     struct window_shape g;
-    /* Products: filters [outputs][taps][channels] as in the file, order of the kernel: emit.c. */
-    const int8_t *w;
-    const float *wf;     /* bias: x[1] */
-    const int32_t *bias; /* the zero point of x taken in */
-    const float *factor; /* [outputs]; of channels: scales, STEP_SCALE_SHIFT: factors */
-    uint32_t outputs, k; /* k: bytes or floats of one filter */
-    uint32_t y_at,
-        y_stride;     /* of y: bytes before the first pixel, from pixel to pixel; 0: outputs */
-    uint32_t ring;    /* w is decoded on every run, two outputs at a time, at most so many bytes; 0:
-                         it is not */
-    uint64_t symbols; /* that are decoded */
-    uint32_t rows;    /* of a product, a softmax */
-    uint32_t columns; /* of a softmax: neighbours of one axis lie so far apart */
+    struct step_product product;
+    uint32_t outputs;
+    struct {
+        uint32_t at, stride; /* bytes before the first pixel, from pixel to pixel; 0: outputs */
+    } out;                   /* of y */
+    uint32_t rows;           /* of a product, a softmax */
+    uint32_t columns;        /* of a softmax: neighbours of one axis lie so far apart */
     uint8_t zero_x, zero_y;
     struct grid grid[3]; /* inputs, then output */
     uint8_t *table;      /* [256] */
     uint32_t *index;     /* [outputs][2]: resize */
-    bool multiply, relu, include_pad;
-    bool transposed;        /* a convolution */
-    bool about_zero;        /* a normalization: the mean counts as 0 */
-    bool resizes_rows;      /* not columns alone */
-    bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative; ArgMax: the
-                               last of equals; ArgMin */
+    bool multiply, relu;
+    bool transposed;   /* a convolution */
+    bool about_zero;   /* a normalization: the mean counts as 0 */
+    bool resizes_rows; /* not columns alone */
+    struct {
+        bool include_pad;
+        bool largest, smallest; /* smallest: of bytes whose scale is negative; ArgMax: the last of
+                                   equals; ArgMin */
+    } pool;
     uint32_t spread; /* combine: period of the second input, gemm: its step from row to row; 0 */
-    uint32_t act;    /* enum act_kind, unary_function, or reduce_kind */
-    float act_a, act_b;
-    uint32_t op;                 /* of STEP_BINARY_F32 */
-    uint32_t dim[4], step[5][4]; /* of loops in one another, for each input and y: read_floats.c */
+    struct {
+        uint32_t kind; /* enum act_kind, unary_function, or reduce_kind */
+        float a, b;
+    } act;
+    uint32_t op; /* of STEP_BINARY_F32 */
+    struct {
+        uint32_t dim[4], step[5][4]; /* step: for each input and y */
+    } loops;                         /* in one another: read_floats.c */
     struct copy_shape copy;
     uint32_t size; /* bytes of an element: copy, fill */
     uint8_t fill;
-    uint64_t macs, scratch;
-    uint64_t scratch_at, ring_at;
+    uint64_t macs;
+    struct {
+        uint64_t bytes, at;
+    } scratch;
 };
 
 /* What of a processor decides about the code. */

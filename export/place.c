@@ -40,7 +40,7 @@ static int64_t ahead_of_pool(const struct window_shape *g)
 static int64_t ahead(const struct network *net, const struct step *s)
 {
     const struct store *x = &net->store[s->x[0]];
-    if (s->ring || s->y_stride)
+    if (s->product.ring || s->out.stride)
         return -1;
     switch (s->kind) {
     case STEP_CONV:
@@ -88,20 +88,20 @@ static uint64_t window_bytes(const struct network *net, const struct step *s)
         return (uint64_t)(g->w + g->pad_left + g->pad_right) * g->c * ((g->kh - 1) * g->dil_h + 1) +
                4;
     case STEP_POINTWISE:
-        if (s->ring || s->y_stride)
+        if (s->product.ring || s->out.stride)
             return 0;
         return pith_export_is_sparse(net, s, NULL)
                    ? (uint64_t)pith_export_sparse_pixels(s->g.oh * s->g.ow) * s->outputs
                    : 2ull * s->outputs;
     default:
-        return s->scratch;
+        return s->scratch.bytes;
     }
 }
 
 /* Weights that are decoded lie behind what a window takes. */
 static uint64_t scratch_bytes(const struct network *net, const struct step *s)
 {
-    return (window_bytes(net, s) + ALIGN - 1) / ALIGN * ALIGN + s->ring;
+    return (window_bytes(net, s) + ALIGN - 1) / ALIGN * ALIGN + s->product.ring;
 }
 
 static bool in_arena(const struct store *s)
@@ -263,8 +263,8 @@ enum pith_status pith_export_place(struct network *net)
     for (uint32_t i = 0; i < n; i++)
         if (item[i].block == STORE_NONE) {
             struct step *s = &net->step[item[i].first];
-            s->scratch_at = item[i].at;
-            s->ring_at = item[i].at + item[i].bytes - s->ring;
+            s->scratch.at = item[i].at;
+            s->product.ring_at = item[i].at + item[i].bytes - s->product.ring;
         }
     for (uint32_t v = 0; v < net->n_stores; v++) {
         struct store *s = &net->store[v];

@@ -164,9 +164,9 @@ enum pith_status pith_export_pool(struct reading *r, const struct pith_node *n, 
     s->g = g;
     s->grid[0] = from;
     s->grid[2] = to;
-    s->smallest = from.scale < 0.0f;
-    s->include_pad = !is_max && !mean && n->attr[ATTR_POOL_INCLUDE_PAD];
-    if (s->include_pad && n->attr[ATTR_POOL_CEIL])
+    s->pool.smallest = from.scale < 0.0f;
+    s->pool.include_pad = !is_max && !mean && n->attr[ATTR_POOL_INCLUDE_PAD];
+    if (s->pool.include_pad && n->attr[ATTR_POOL_CEIL])
         return pith_export_refuse(r, n, "counts its padding in windows of ceil mode");
     if (is_max && r->value[n->in[0]].form == FORM_BYTE_FUNCTION)
         store = pith_export_through_table(r, n, store, &from, &to);
@@ -195,9 +195,9 @@ enum pith_status pith_export_softmax_of_bytes(struct reading *r, const struct pi
     struct step *s = pith_export_new_step(r, STEP_SOFTMAX_BYTES, n, from, store);
     s->grid[0] = r->value[n->in[0]].grid;
     s->grid[2] = to;
-    s->k = x->dim[x->rank - 1];
-    s->rows = (uint32_t)(elems(m, y) / s->k);
-    s->scratch = 4ull * s->k;
+    s->product.k = x->dim[x->rank - 1];
+    s->rows = (uint32_t)(elems(m, y) / s->product.k);
+    s->scratch.bytes = 4ull * s->product.k;
     if (r->no_memory)
         return PITH_ERR_MEMORY;
     pith_export_set_stored(r, y, store);

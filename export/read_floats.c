@@ -97,9 +97,9 @@ static enum pith_status products(struct reading *r, const struct pith_node *n)
                 v[i].dim[i] = 1;
             }
     }
-    s->k = v[0].dim[v[0].rank - (turned_a ? 2 : 1)];
+    s->product.k = v[0].dim[v[0].rank - (turned_a ? 2 : 1)];
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t *step = s->step[i];
+        uint32_t *step = s->loops.step[i];
         if (!broadcast_steps(&v[i], &y, step))
             return pith_export_refuse(r, n, "has more than two axes of batches");
         const uint32_t columns = v[i].dim[v[i].rank - 1];
@@ -108,10 +108,10 @@ static enum pith_status products(struct reading *r, const struct pith_node *n)
         step[3] = turned ? columns : 1;
     }
     if (input_of(n, 2) != PITH_VALUE_NONE)
-        broadcast_steps(&m->values[n->in[2]], &y, s->step[2]);
+        broadcast_steps(&m->values[n->in[2]], &y, s->loops.step[2]);
     for (uint32_t i = 0; i < 4; i++)
-        s->dim[i] = i + y.rank >= 4 ? y.dim[i + y.rank - 4] : 1;
-    s->macs = elems(m, n->out[0]) * s->k;
+        s->loops.dim[i] = i + y.rank >= 4 ? y.dim[i + y.rank - 4] : 1;
+    s->macs = elems(m, n->out[0]) * s->product.k;
     return PITH_OK;
 }
 
@@ -136,13 +136,13 @@ static enum pith_status gemm_f32(struct reading *r, const struct pith_node *n)
     enum pith_status st = float_step(r, n, STEP_GEMM_F32, 1 | 4, &s);
     if (st)
         return st;
-    s->wf = turned ? transposed(r, weight->data, k, outputs) : weight->data;
+    s->product.wf = turned ? transposed(r, weight->data, k, outputs) : weight->data;
     s->spread = b && elems(m, c) > outputs ? outputs : 0;
-    s->k = k;
+    s->product.k = k;
     s->outputs = outputs;
     s->rows = (uint32_t)(elems(m, n->in[0]) / k);
     s->macs = (uint64_t)k * outputs * s->rows;
-    return s->wf ? PITH_OK : PITH_ERR_MEMORY;
+    return s->product.wf ? PITH_OK : PITH_ERR_MEMORY;
 }
 
 /* Transposed: filters [inputs][outputs / groups][taps], which become [outputs][inputs /
@@ -175,11 +175,11 @@ static enum pith_status conv_f32(struct reading *r, const struct pith_node *n)
         return st;
     s->transposed = n->op == PITH_OP_CONV_TRANSPOSE;
     s->g = g;
-    s->wf = s->transposed ? turned_filters(r, weight->data, &g) : weight->data;
+    s->product.wf = s->transposed ? turned_filters(r, weight->data, &g) : weight->data;
     s->outputs = g.oc;
-    s->k = g.c / g.groups * g.kh * g.kw;
-    s->macs = (uint64_t)s->k * g.oc * (s->transposed ? g.h * g.w : g.oh * g.ow);
-    return s->wf ? PITH_OK : PITH_ERR_MEMORY;
+    s->product.k = g.c / g.groups * g.kh * g.kw;
+    s->macs = (uint64_t)s->product.k * g.oc * (s->transposed ? g.h * g.w : g.oh * g.ow);
+    return s->product.wf ? PITH_OK : PITH_ERR_MEMORY;
 }
 
 /* Softmax(q k^T) v; steps of q, k, v, y: heads, rows, of k then the heads of q that share one; of
@@ -200,24 +200,25 @@ static enum pith_status attention(struct reading *r, const struct pith_node *n)
     for (uint32_t i = 0; i < 4; i++) {
         const struct pith_value *x = &m->values[i < 3 ? n->in[i] : n->out[0]];
         const bool rows_first = layout >> i & 1u;
-        s->step[i][rows_first] = x->dim[2] * x->dim[3];
-        s->step[i][!rows_first] = x->dim[3];
+        s->loops.step[i][rows_first] = x->dim[2] * x->dim[3];
+        s->loops.step[i][!rows_first] = x->dim[3];
     }
-    s->dim[0] = q->dim[layout & 1u ? 2 : 1];
-    s->dim[1] = q->dim[layout & 1u ? 1 : 2];
-    s->dim[2] = v->dim[layout & 4u ? 1 : 2];
-    s->dim[3] = q->dim[3];
-    s->k = v->dim[3];
-    s->step[1][2] = s->dim[0] / v->dim[layout & 4u ? 2 : 1];
+    s->loops.dim[0] = q->dim[layout & 1u ? 2 : 1];
+    s->loops.dim[1] = q->dim[layout & 1u ? 1 : 2];
+    s->loops.dim[2] = v->dim[layout & 4u ? 1 : 2];
+    s->loops.dim[3] = q->dim[3];
+    s->product.k = v->dim[3];
+    s->loops.step[1][2] = s->loops.dim[0] / v->dim[layout & 4u ? 2 : 1];
     if (mask != PITH_VALUE_NONE) {
         const struct pith_value scores = {.rank = 4};
         uint32_t step[4];
         broadcast_steps(&m->values[mask], &scores, step);
-        memcpy(s->step[4], step + 1, 3 * sizeof *step);
+        memcpy(s->loops.step[4], step + 1, 3 * sizeof *step);
     }
-    s->act_a = attr_f32(n->attr, ATTR_ATTENTION_SCALE);
-    s->scratch = 4ull * s->dim[2];
-    s->macs = (uint64_t)s->dim[0] * s->dim[1] * s->dim[2] * (s->dim[3] + s->k);
+    s->act.a = attr_f32(n->attr, ATTR_ATTENTION_SCALE);
+    s->scratch.bytes = 4ull * s->loops.dim[2];
+    s->macs = (uint64_t)s->loops.dim[0] * s->loops.dim[1] * s->loops.dim[2] *
+              (s->loops.dim[3] + s->product.k);
     return PITH_OK;
 }
 
@@ -232,20 +233,20 @@ static enum pith_status normalize(struct reading *r, const struct pith_node *n)
     enum pith_status st = float_step(r, n, STEP_NORMALIZE, 7, &s);
     if (st)
         return st;
-    s->act_a = attr_f32(n->attr, layer ? ATTR_LAYER_NORM_EPSILON : ATTR_GROUP_NORM_EPSILON);
+    s->act.a = attr_f32(n->attr, layer ? ATTR_LAYER_NORM_EPSILON : ATTR_GROUP_NORM_EPSILON);
     s->about_zero = layer && n->attr[ATTR_LAYER_NORM_ABOUT_ZERO];
     s->columns = s->spread = s->rows = 1;
     if (layer) {
         for (uint32_t i = 0; i < (uint32_t)n->attr[ATTR_LAYER_NORM_AXIS]; i++)
             s->rows *= v->dim[i];
-        s->k = all / s->rows;
+        s->product.k = all / s->rows;
         return PITH_OK;
     }
     s->spread = (uint32_t)n->attr[ATTR_GROUP_NORM_GROUPS];
     s->spread = s->spread ? s->spread : v->dim[1];
     s->rows = v->dim[0] * s->spread;
-    s->k = all / s->rows;
-    s->columns = s->k / (uint32_t)(elems(r->m, n->in[1]) / s->spread);
+    s->product.k = all / s->rows;
+    s->columns = s->product.k / (uint32_t)(elems(r->m, n->in[1]) / s->spread);
     return PITH_OK;
 }
 
@@ -288,9 +289,9 @@ static enum pith_status activate(struct reading *r, const struct pith_node *n)
     enum pith_status st = float_step(r, n, STEP_ACTIVATE, 1, &s);
     if (st)
         return st;
-    s->act = act.kind;
-    s->act_a = act.a;
-    s->act_b = act.b;
+    s->act.kind = act.kind;
+    s->act.a = act.a;
+    s->act.b = act.b;
     return PITH_OK;
 }
 
@@ -302,20 +303,20 @@ static enum pith_status binary(struct reading *r, const struct pith_node *n)
     if (st)
         return st;
     for (uint32_t i = 0; i < 2; i++)
-        if (!broadcast_steps(&r->m->values[n->in[i]], y, s->step[i]))
+        if (!broadcast_steps(&r->m->values[n->in[i]], y, s->loops.step[i]))
             return pith_export_refuse(r, n, "has more than four axes");
     s->op = n->op;
     for (uint32_t i = 0; i < 4; i++)
-        s->dim[i] = i + y->rank >= 4 ? y->dim[i + y->rank - 4] : 1;
+        s->loops.dim[i] = i + y->rank >= 4 ? y->dim[i + y->rank - 4] : 1;
     return PITH_OK;
 }
 
 /* `rows` blocks of k rows, each of `columns` elements behind the axis. */
 static void along_axis(const struct pith_value *v, uint32_t axis, bool flat, struct step *s)
 {
-    s->rows = s->k = s->columns = 1;
+    s->rows = s->product.k = s->columns = 1;
     for (uint32_t i = 0; i < v->rank; i++)
-        *(i < axis ? &s->rows : i == axis || flat ? &s->k : &s->columns) *= v->dim[i];
+        *(i < axis ? &s->rows : i == axis || flat ? &s->product.k : &s->columns) *= v->dim[i];
 }
 
 static enum pith_status softmax(struct reading *r, const struct pith_node *n)
@@ -338,8 +339,8 @@ static enum pith_status arg(struct reading *r, const struct pith_node *n)
     const uint32_t y = pith_export_store_for(r, n->out[0], ELEMENT_I64);
     struct step *s = pith_export_new_step(r, STEP_ARG, n, x, y);
     along_axis(&r->m->values[n->in[0]], (uint32_t)n->attr[ATTR_ARG_AXIS], false, s);
-    s->smallest = n->attr[ATTR_KIND] == ARG_MIN;
-    s->largest = n->attr[ATTR_ARG_LAST] != 0;
+    s->pool.smallest = n->attr[ATTR_KIND] == ARG_MIN;
+    s->pool.largest = n->attr[ATTR_ARG_LAST] != 0;
     pith_export_set_stored(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
@@ -366,9 +367,9 @@ static enum pith_status batch_norm(struct reading *r, const struct pith_node *n)
         f[c] = p[0][c] / sqrtf(p[3][c] + attr_f32(n->attr, ATTR_BN_EPSILON));
         f[channels + c] = p[1][c] - p[2][c] * f[c];
     }
-    s->factor = f;
+    s->product.factor = f;
     s->outputs = channels;
-    s->k = (uint32_t)(elems(m, n->out[0]) / channels);
+    s->product.k = (uint32_t)(elems(m, n->out[0]) / channels);
     return PITH_OK;
 }
 
@@ -387,8 +388,8 @@ static enum pith_status pool_f32(struct reading *r, const struct pith_node *n)
     if (st)
         return st;
     s->g = g;
-    s->include_pad = n->op == PITH_OP_AVERAGE_POOL && n->attr[ATTR_POOL_INCLUDE_PAD];
-    if (s->include_pad && n->attr[ATTR_POOL_CEIL])
+    s->pool.include_pad = n->op == PITH_OP_AVERAGE_POOL && n->attr[ATTR_POOL_INCLUDE_PAD];
+    if (s->pool.include_pad && n->attr[ATTR_POOL_CEIL])
         return pith_export_refuse(r, n, "counts its padding in windows of ceil mode");
     return PITH_OK;
 }
@@ -428,25 +429,27 @@ static enum pith_status reduce(struct reading *r, const struct pith_node *n)
     for (uint32_t i = 0; i < named; i++)
         set |= 1u << n->attr[list + 1 + i];
     for (uint32_t i = 0; i < 4; i++)
-        s->dim[i] = s->step[1][i] = 1;
+        s->loops.dim[i] = s->loops.step[1][i] = 1;
     for (uint32_t i = 0; i < v->rank; i++) {
         by /= v->dim[i];
         if (v->dim[i] > 1)
-            fits = fits && (set >> i & 1u ? push_axis(s->step[1], s->step[2], v->dim[i], by)
-                                          : push_axis(s->dim, s->step[0], v->dim[i], by));
+            fits = fits &&
+                   (set >> i & 1u ? push_axis(s->loops.step[1], s->loops.step[2], v->dim[i], by)
+                                  : push_axis(s->loops.dim, s->loops.step[0], v->dim[i], by));
     }
     if (!fits)
         return pith_export_refuse(r, n, "is over too many axes");
-    s->k = 1;
-    if (s->step[1][3] > 1 && s->step[2][3] == 1) {
-        s->k = s->step[1][3];
-        s->step[1][3] = 1;
+    s->product.k = 1;
+    if (s->loops.step[1][3] > 1 && s->loops.step[2][3] == 1) {
+        s->product.k = s->loops.step[1][3];
+        s->loops.step[1][3] = 1;
     }
-    s->act = mean ? FUNCTION_MEAN : kind;
-    if (mean && s->step[1][0] * s->step[1][1] * s->step[1][2] == 1 && s->k > 1) {
+    s->act.kind = mean ? FUNCTION_MEAN : kind;
+    if (mean && s->loops.step[1][0] * s->loops.step[1][1] * s->loops.step[1][2] == 1 &&
+        s->product.k > 1) {
         s->kind = STEP_MEAN_F32;
-        s->g =
-            (struct window_shape){.c = (uint32_t)(elems(r->m, n->in[0]) / s->k), .h = 1, .w = s->k};
+        s->g = (struct window_shape){
+            .c = (uint32_t)(elems(r->m, n->in[0]) / s->product.k), .h = 1, .w = s->product.k};
     }
     return PITH_OK;
 }

@@ -274,7 +274,7 @@ static struct step *only_producer(const struct network *net, uint32_t i)
     for (uint32_t v = 0; v < net->n_stores; v++)
         if (net->store[v].part_of == x)
             return NULL;
-    return from && !from->y_stride &&
+    return from && !from->out.stride &&
                    (from->kind == STEP_CONV || from->kind == STEP_POINTWISE ||
                     from->kind == STEP_DEPTHWISE || from->kind == STEP_GROUPED)
                ? from
@@ -298,8 +298,8 @@ void pith_export_join_channels(struct network *net)
         if (!from || from->outputs != c->n[3] || from->g.oh * from->g.ow != c->n[2])
             continue;
         from->y = s->y;
-        from->y_at = (uint32_t)c->y_at;
-        from->y_stride = (uint32_t)c->to[2];
+        from->out.at = (uint32_t)c->y_at;
+        from->out.stride = (uint32_t)c->to[2];
         s->kind = STEP_NOTHING;
         memset(s->x, 0xff, sizeof s->x); /* STORE_NONE */
         s->y = STORE_NONE;
@@ -559,7 +559,7 @@ static bool taps_of(struct reading *r, const struct pith_node *n, struct step *s
         for (uint32_t o = 0; o < size && i >= 2; o++, at++) {
             s->index[2 * at] = tap[o].low;
             s->index[2 * at + 1] = tap[o].high;
-            ((float *)(uintptr_t)s->factor)[at] = tap[o].w;
+            ((float *)(uintptr_t)s->product.factor)[at] = tap[o].w;
         }
     }
     return true;
@@ -589,15 +589,15 @@ enum pith_status pith_export_resized(struct reading *r, const struct pith_node *
         pith_export_new_step(r, mode ? STEP_RESIZE_LINEAR : STEP_RESIZE_NEAREST, n, from, x.store);
     s->outputs = g.oh + g.ow;
     s->index = pith_model_alloc(r->m, 2ull * s->outputs, sizeof *s->index);
-    s->factor = pith_model_alloc(r->m, s->outputs, sizeof *s->factor);
-    if (!s->index || !s->factor || r->no_memory)
+    s->product.factor = pith_model_alloc(r->m, s->outputs, sizeof *s->product.factor);
+    if (!s->index || !s->product.factor || r->no_memory)
         return PITH_ERR_MEMORY;
     if (!taps_of(r, n, s, &s->resizes_rows))
         return pith_export_refuse(r, n, "samples more than rows and columns");
     s->g = g;
     s->rows = f32 ? g.c : 1;
     s->size = f32 ? element : g.c;
-    s->factor = mode ? s->factor : NULL;
+    s->product.factor = mode ? s->product.factor : NULL;
     if (r->value[n->out[0]].form == FORM_BYTE_FUNCTION)
         pith_export_set_floats(r, n->out[0], x.store);
     else

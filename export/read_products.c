@@ -95,8 +95,8 @@ static bool offsets(struct reading *r, struct step *s, const int32_t *bias)
     }
     for (uint32_t o = 0; o < s->outputs; o++) {
         int64_t sum = 0, size = 0;
-        for (uint32_t i = 0; i < s->k; i++) {
-            const int8_t w = s->w[(size_t)o * s->k + i];
+        for (uint32_t i = 0; i < s->product.k; i++) {
+            const int8_t w = s->product.w[(size_t)o * s->product.k + i];
             sum += w;
             size += w < 0 ? -w : w;
         }
@@ -106,7 +106,7 @@ static bool offsets(struct reading *r, struct step *s, const int32_t *bias)
             return false;
         b[o] = (int32_t)offset;
     }
-    s->bias = b;
+    s->product.bias = b;
     return true;
 }
 
@@ -226,9 +226,9 @@ enum pith_status pith_export_product(struct reading *r, const struct value *sums
     }
     s = pith_export_new_step(r, kind, n, from, to);
     s->g = g;
-    s->w = filter;
+    s->product.w = filter;
     s->outputs = outputs;
-    s->k = k;
+    s->product.k = k;
     s->rows = rows;
     s->zero_x =
         (uint8_t)((zx == PITH_VALUE_NONE ? 0 : integer_at(x->type, constant_of(m, zx)->data, 0)) +
@@ -236,7 +236,7 @@ enum pith_status pith_export_product(struct reading *r, const struct value *sums
     if (zero && !to_f32)
         s->zero_y = (uint8_t)(integer_at(m->values[y].type, zero->data, 0) +
                               (m->values[y].type == PITH_I8 ? 128 : 0));
-    s->factor = factors(r, factor, outputs);
+    s->product.factor = factors(r, factor, outputs);
     s->macs = (uint64_t)k * outputs * (is_conv ? (uint64_t)g.oh * g.ow : rows);
     const struct pith_const *bias = constant_of(m, bias_at);
     if (!offsets(r, s, bias ? bias->data : NULL))

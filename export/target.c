@@ -95,7 +95,7 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
     uint64_t units = s->macs ? s->macs : taps ? outputs * taps : outputs, weights = 0, all = 0;
     if (s->x[0] != STORE_NONE && !s->macs && !taps && net->store[s->x[0]].bytes > y->bytes)
         units = net->store[s->x[0]].bytes / net->store[s->x[0]].element;
-    if (s->w && cost[s->kind].unit[0] == 0) {
+    if (s->product.w && cost[s->kind].unit[0] == 0) {
         const uint32_t pixels =
             s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32 ? s->rows : s->g.oh * s->g.ow;
         pith_export_is_sparse(net, s, &weights);
@@ -103,11 +103,11 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
     }
     all += units * cost[s->kind].unit[soft] + outputs * cost[s->kind].output[soft];
     if (s->kind == STEP_ACTIVATE &&
-        (s->act == ACT_SIGMOID || s->act == ACT_TANH || s->act == ACT_GELU ||
-         s->act == ACT_GELU_TANH || s->act == FUNCTION_EXP))
+        (s->act.kind == ACT_SIGMOID || s->act.kind == ACT_TANH || s->act.kind == ACT_GELU ||
+         s->act.kind == ACT_GELU_TANH || s->act.kind == FUNCTION_EXP))
         all += units * (soft ? EXPONENTIAL_SOFT : EXPONENTIAL_FPU);
-    if (s->ring)
-        all += DECODED * s->symbols;
+    if (s->product.ring)
+        all += DECODED * s->product.symbols;
     if (s->kind == STEP_CONV_F32)
         all += units / s->g.kw * TAP_ROW + units / taps * TAP_PLANE;
     return weights + (net->cpu->core == CORE_THUMB1 ? all * THUMB1_PERCENT / 100 : all);

@@ -80,7 +80,7 @@ uint32_t pith_export_symbols(const struct step *s, bool sparse, struct byte_out 
     uint32_t most = 0, pair = 0;
     for (uint32_t i = 0; i < rows; i++) {
         const bool there = i / r.segments < s->outputs; /* an odd output stands beside zeros */
-        const int8_t *p = s->w + (size_t)i * r.size;
+        const int8_t *p = s->product.w + (size_t)i * r.size;
         row->bytes = 0;
         if (sparse)
             sparse_row(row, p, there ? r.size : 0);
@@ -114,10 +114,10 @@ bool pith_export_is_sparse(const struct network *net, const struct step *s, uint
                              : s->kind == STEP_POINTWISE ? s->g.oh * s->g.ow
                                                          : 1;
     const bool many = at_once >= 4;
-    const uint64_t n = (uint64_t)s->outputs * s->k;
+    const uint64_t n = (uint64_t)s->outputs * s->product.k;
     uint64_t nonzeros = 0;
     for (uint64_t i = 0; i < n; i++)
-        nonzeros += s->w[i] != 0;
+        nonzeros += s->product.w[i] != 0;
     const uint64_t few = nonzeros * sparse[net->cpu->core][many],
                    all = n * dense[net->cpu->core][many];
     if (instructions)
@@ -155,7 +155,7 @@ static void say_table(struct writer *w, uint32_t which)
 static void say_coded(struct writer *w, uint32_t step, bool sparse)
 {
     const struct step *s = &w->net->step[step];
-    const size_t room = (size_t)(s->symbols * 2 + 8);
+    const size_t room = (size_t)(s->product.symbols * 2 + 8);
     uint8_t *stream = pith_model_alloc(w->net->m, room, 1);
     struct byte_out row = {0};
     w->constants.failed = w->constants.failed || !stream;
@@ -177,7 +177,7 @@ static void say_sparse(struct writer *w, uint32_t step, const struct filter_rows
     const struct step *s = &w->net->step[step];
     struct byte_out o = {0};
     for (uint32_t i = 0; i < s->outputs * r->segments; i++)
-        sparse_row(&o, s->w + (size_t)i * r->size, r->size);
+        sparse_row(&o, s->product.w + (size_t)i * r->size, r->size);
     w->constants.failed = w->constants.failed || o.failed;
     if (!o.failed)
         pith_c_bytes_array(
@@ -195,22 +195,23 @@ enum weight_form pith_c_weights(struct writer *w, uint32_t step, const char **pa
     const uint64_t rows = (uint64_t)s->outputs * r.segments, n = rows * size,
                    even = (uint64_t)(s->outputs + 1) / 2 * 2 * r.segments;
     *pairs = "0";
-    if (s->ring)
+    if (s->product.ring)
         say_coded(w, step, sparse);
     else if (sparse)
         say_sparse(w, step, &r);
-    if (s->ring || sparse)
+    if (s->product.ring || sparse)
         return sparse ? WEIGHT_SPARSE : WEIGHT_BYTES;
-    const uint32_t table = table_of(w, step, s->w, n);
+    const uint32_t table = table_of(w, step, s->product.w, n);
     if (table == UINT32_MAX) {
-        pith_c_bytes_array(w, 'w', step, (struct int8_rows){s->w, rows, size, padded, even});
+        pith_c_bytes_array(w, 'w', step,
+                           (struct int8_rows){s->product.w, rows, size, padded, even});
         return WEIGHT_BYTES;
     }
     struct palette *q = &w->palette[table];
     int8_t *codes = pith_model_alloc(w->net->m, even * padded / 2, 1);
     for (uint64_t i = 0; codes && i < even * padded; i++) {
         const uint64_t row = i / padded, c = i % padded;
-        const int8_t v = row < rows && c < size ? s->w[row * size + c] : 0;
+        const int8_t v = row < rows && c < size ? s->product.w[row * size + c] : 0;
         codes[i / 2] =
             (int8_t)((uint8_t)codes[i / 2] | code_of((uint8_t)v, q->value, &q->n) << i % 2 * 4);
     }
@@ -247,24 +248,25 @@ enum weight_form pith_c_float_weights(struct writer *w, uint32_t step, const cha
                                       uint32_t *apart)
 {
     const struct step *s = &w->net->step[step];
-    const uint64_t n = (uint64_t)s->outputs * s->k;
+    const uint64_t n = (uint64_t)s->outputs * s->product.k;
     uint8_t *codes = pith_model_alloc(w->net->m, n / 2 + 1, 1);
     float *value = pith_model_alloc(w->net->m, (uint64_t)s->outputs * CENTROIDS, sizeof *value);
     bool few = codes && value && n > CENTROIDS;
     uint32_t tables = 1;
     *centroids = "0";
     *apart = 0;
-    if (few && !coded(s->wf, n, 0, codes, (uint32_t *)(void *)value)) {
-        few = s->k > 2 * CENTROIDS;
+    if (few && !coded(s->product.wf, n, 0, codes, (uint32_t *)(void *)value)) {
+        few = s->product.k > 2 * CENTROIDS;
         tables = s->outputs;
         for (uint32_t o = 0; o < tables && few; o++)
-            few = coded(s->wf + (uint64_t)o * s->k, s->k, (uint64_t)o * s->k, codes,
+            few = coded(s->product.wf + (uint64_t)o * s->product.k, s->product.k,
+                        (uint64_t)o * s->product.k, codes,
                         (uint32_t *)(void *)(value + (uint64_t)o * CENTROIDS));
         *apart = CENTROIDS;
     }
     w->constants.failed = w->constants.failed || !codes || !value;
     if (!few) {
-        pith_c_f32_array(w, 'w', step, s->wf, n);
+        pith_c_f32_array(w, 'w', step, s->product.wf, n);
         return WEIGHT_BYTES;
     }
     pith_c_u8_array(w, 'w', step, codes, (n + 1) / 2);

@@ -9,22 +9,22 @@
 
 static void put(struct adaptive *a, uint32_t byte)
 {
-    if (a->out && a->out_bytes < a->out_cap)
-        a->out[a->out_bytes] = (uint8_t)byte;
-    a->out_bytes++;
+    if (a->coder.out && a->coder.out_bytes < a->coder.out_cap)
+        a->coder.out[a->coder.out_bytes] = (uint8_t)byte;
+    a->coder.out_bytes++;
 }
 
 static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 {
-    uint32_t mid = a->low + (uint32_t)((uint64_t)(a->high - a->low) * p >> 16);
+    uint32_t mid = a->coder.low + (uint32_t)((uint64_t)(a->coder.high - a->coder.low) * p >> 16);
     if (bit)
-        a->high = mid;
+        a->coder.high = mid;
     else
-        a->low = mid + 1;
-    while ((a->low ^ a->high) >> 24 == 0) {
-        put(a, a->high >> 24);
-        a->low <<= 8;
-        a->high = a->high << 8 | 255;
+        a->coder.low = mid + 1;
+    while ((a->coder.low ^ a->coder.high) >> 24 == 0) {
+        put(a, a->coder.high >> 24);
+        a->coder.low <<= 8;
+        a->coder.high = a->coder.high << 8 | 255;
     }
     return bit;
 }
@@ -34,7 +34,7 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 /* Zeros at its end need not be written: a reader sees them there. */
 static void finish_code(struct adaptive *a)
 {
-    uint32_t v = adaptive_last_code(a->low, a->high);
+    uint32_t v = adaptive_last_code(a->coder.low, a->coder.high);
     for (; v != 0; v <<= 8)
         put(a, v >> 24);
 }
@@ -58,8 +58,8 @@ static void find_live(struct adaptive *a, const struct adaptive_input *in)
         for (uint64_t c = 0; c < a->cols; c++, i++) {
             struct adaptive_element e = element_of(in, i);
             if (a->w->support != SUPPORT_DENSE ? e.stored : is_not_zero(a, &e)) {
-                a->row_live[r] = 1;
-                a->column[c].live = 1;
+                a->memory.row_live[r] = 1;
+                a->memory.column[c].live = 1;
             }
         }
 }
@@ -90,7 +90,7 @@ static enum pith_status read_source(struct adaptive *a)
 {
     struct adaptive *other = calloc(1, sizeof *other);
     if (other)
-        pith_adaptive_source(a->w, other, a->source_live);
+        pith_adaptive_source(a->w, other, a->memory.source_live);
     free(other);
     return other ? PITH_OK : PITH_ERR_MEMORY;
 }
@@ -115,8 +115,8 @@ static enum pith_status encode_part(const struct adaptive_input *in, const struc
     enum pith_status st = PITH_ERR_MEMORY;
     if (a && mem) {
         a->w = in->w;
-        a->out = dst;
-        a->out_cap = cap;
+        a->coder.out = dst;
+        a->coder.out_cap = cap;
         adaptive_place(a, mem);
         st = read_source(a);
         if (!st && in->w->grid == GRID_PLAIN)
@@ -125,8 +125,8 @@ static enum pith_status encode_part(const struct adaptive_input *in, const struc
             st = encode(a, in, part);
     }
     if (!st) {
-        *bytes = (size_t)a->out_bytes;
-        st = dst && a->out_bytes > cap ? PITH_ERR_SPACE : PITH_OK;
+        *bytes = (size_t)a->coder.out_bytes;
+        st = dst && a->coder.out_bytes > cap ? PITH_ERR_SPACE : PITH_OK;
     }
     free(a);
     free(mem);

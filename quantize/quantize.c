@@ -209,7 +209,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     const bool shifts = shifts_biases(i, in, l);
     if (!has_goals(i->opts))
         rounded.goal = NULL;
-    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->both_ways)
+    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->shared.both_ways)
         st = round_layer(i, &rounded, shifts, l);
     if (!st && shifts)
         st = i->opts->reestimate && in->goal ? pith_reestimate_channels(in, l)

@@ -39,7 +39,8 @@ double pith_layer_input_scale(const struct integer_layer *l, uint64_t o)
 
 double pith_layer_bias(const struct integer_layer *l, uint64_t o)
 {
-    double b = l->bias ? (double)l->bias[l->n_bias > 1 ? o : 0] * l->bias_factor : 0;
+    double b =
+        l->real.bias ? (double)l->real.bias[l->real.n_bias > 1 ? o : 0] * l->real.bias_factor : 0;
     return b + l->bias_shift[o];
 }
 
@@ -60,13 +61,13 @@ static double row_sum(const struct integer_layer *l, uint64_t o)
 {
     double sum = 0;
     for (uint64_t i = o * l->shape.cols; i < (o + 1) * l->shape.cols; i++)
-        sum += fabs((double)l->w[i] * l->w_factor);
+        sum += fabs((double)l->real.w[i] * l->real.w_factor);
     return sum;
 }
 
 static struct integer_layer *first_of(struct integer_layer *l)
 {
-    return l->first ? l->first : l;
+    return l->shared.first ? l->shared.first : l;
 }
 
 /* The most that row o of q adds to its bias, whichever of the layers that share it reads x. */
@@ -75,7 +76,7 @@ static double most_added(const struct integer_layer *l, uint64_t o)
     int64_t sum = 0;
     for (uint64_t i = o * l->shape.cols; i < (o + 1) * l->shape.cols; i++)
         sum += l->q[i] < 0 ? -l->q[i] : l->q[i];
-    int32_t widest = l->first ? l->first->widest_x : l->widest_x;
+    int32_t widest = l->shared.first ? l->shared.first->shared.widest_x : l->shared.widest_x;
     return (double)sum * (widest > l->most_x ? widest : l->most_x);
 }
 
@@ -91,7 +92,7 @@ static double largest(const struct integer_layer *l, uint64_t first, uint64_t la
 {
     double most = 0;
     for (uint64_t i = first * l->shape.cols; i < last * l->shape.cols; i++)
-        most = fmax(most, fabs((double)l->w[i] * l->w_factor));
+        most = fmax(most, fabs((double)l->real.w[i] * l->real.w_factor));
     return most;
 }
 
@@ -115,7 +116,7 @@ static double least_of_one(const struct integer_layer *l, uint64_t o)
 double pith_layer_least_scale(const struct integer_layer *l, uint64_t o)
 {
     double least = 0;
-    for (l = l->first ? l->first : l; l; l = l->next)
+    for (l = l->shared.first ? l->shared.first : l; l; l = l->shared.next)
         least = fmax(least, least_of_one(l, o));
     return least;
 }
@@ -168,7 +169,7 @@ static void layer_round_nearest(struct integer_layer *l, uint64_t first, uint64_
 {
     for (uint64_t o = first; o < last; o++)
         for (uint64_t i = o * l->shape.cols; i < (o + 1) * l->shape.cols; i++) {
-            double q = nearbyint((double)l->w[i] * l->w_factor / l->scale[o]);
+            double q = nearbyint((double)l->real.w[i] * l->real.w_factor / l->scale[o]);
             l->q[i] = (int16_t)fmin(fmax(q, -l->most), l->most);
         }
 }
@@ -223,7 +224,7 @@ void pith_layer_store(struct integer_layer *l)
         while (most_added(l, o) > most_held(l)) {
             l->scale[o] *= 2;
             layer_round_nearest(l, o, o + 1);
-            first_of(l)->rescaled = true;
+            first_of(l)->shared.rescaled = true;
         }
         store_sums(l, o);
     }
@@ -234,10 +235,10 @@ void pith_layer_store(struct integer_layer *l)
 void pith_layer_store_all(struct integer_layer *first)
 {
     do {
-        first->rescaled = false;
-        for (struct integer_layer *l = first; l; l = l->next)
+        first->shared.rescaled = false;
+        for (struct integer_layer *l = first; l; l = l->shared.next)
             pith_layer_store(l);
-    } while (first->rescaled);
+    } while (first->shared.rescaled);
 }
 
 double pith_layer_most_sum(const struct integer_layer *l)
@@ -256,7 +257,8 @@ double pith_layer_snr_db(const struct integer_layer *l)
     double signal = 0, noise = 0;
     for (uint64_t o = 0; o < l->shape.rows; o++)
         for (uint64_t i = o * l->shape.cols; i < (o + 1) * l->shape.cols; i++) {
-            double w = (double)l->w[i] * l->w_factor, d = w - (double)l->q[i] * l->scale[o];
+            double w = (double)l->real.w[i] * l->real.w_factor,
+                   d = w - (double)l->q[i] * l->scale[o];
             signal += w * w;
             noise += d * d;
         }
@@ -270,7 +272,7 @@ static void take_steps(struct integer_layer *l, const struct pith_const *c)
     double *step = l->bias_shift; /* not needed yet, all 0 */
     bool any = pith_trained_steps(c, l->shape.rows, step);
     for (uint64_t o = 0; o < l->shape.rows; o++) {
-        double scale = step[o] * l->w_factor;
+        double scale = step[o] * l->real.w_factor;
         step[o] = 0;
         if (any && largest(l, o, o + 1) > 0 && scale >= pith_layer_least_scale(l, o))
             l->scale[o] = scale;
@@ -294,7 +296,7 @@ static const float *scaled_weights(const struct integer_plan *p, const struct in
     for (uint64_t i = 0; w && i < l->shape.rows * l->shape.cols; i++) {
         uint64_t o = i / l->shape.cols, k = i % l->shape.cols / taps;
         const float *scale = l->x->scale + o / rows_of_group * per_group;
-        w[i] = (float)((double)l->w[i] * (double)scale[k] / (double)scale[0]);
+        w[i] = (float)((double)l->real.w[i] * (double)scale[k] / (double)scale[0]);
     }
     return w;
 }
@@ -312,15 +314,15 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     const struct pith_node *node = &p->m->nodes[l->node];
     bool gemm = node->op == PITH_OP_GEMM;
     l->shape = pith_layer_shape(p->m, node);
-    l->w = p->m->values[node->in[1]].constant->data;
-    l->mask = p->m->values[node->in[1]].constant->mask;
-    l->w_factor = pith_weight_factor(p, l->node).weight;
-    l->bias_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_BETA) : 1;
+    l->real.w = p->m->values[node->in[1]].constant->data;
+    l->real.mask = p->m->values[node->in[1]].constant->mask;
+    l->real.w_factor = pith_weight_factor(p, l->node).weight;
+    l->real.bias_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_BETA) : 1;
     uint32_t bias = pith_layer_bias_value(p, l->node);
     l->end = pith_layer_end(p, l->node);
     if (bias != PITH_VALUE_NONE) {
-        l->bias = p->m->values[bias].constant->data;
-        l->n_bias = p->m->values[bias].constant->count;
+        l->real.bias = p->m->values[bias].constant->data;
+        l->real.n_bias = p->m->values[bias].constant->count;
     }
     l->x = pith_plan_grid(p, node->in[0]);
     l->most_x = pith_grid_highest(l->x) - l->x->zero_point;
@@ -361,12 +363,12 @@ static enum pith_status check_numbers(const struct integer_plan *p, const struct
 {
     const char *name = p->m->nodes[l->node].name;
     for (uint64_t i = 0; i < l->shape.rows * l->shape.cols; i++)
-        if (!isfinite((double)l->w[i] * l->w_factor))
+        if (!isfinite((double)l->real.w[i] * l->real.w_factor))
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                    "cannot quantize '%.200s': weight %llu is not a finite number",
                                    name, (unsigned long long)i);
-    for (uint64_t i = 0; i < l->n_bias; i++)
-        if (!isfinite((double)l->bias[i] * l->bias_factor))
+    for (uint64_t i = 0; i < l->real.n_bias; i++)
+        if (!isfinite((double)l->real.bias[i] * l->real.bias_factor))
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                    "cannot quantize '%.200s': bias %llu is not a finite number",
                                    name, (unsigned long long)i);
@@ -404,7 +406,7 @@ static bool make_room(struct pith_model *m, const struct integer_layer *first,
 
 static void find_weights(const struct integer_plan *p, struct integer_layer *l)
 {
-    if (l->both_ways) {
+    if (l->shared.both_ways) {
         for (uint64_t o = 0; o < l->shape.rows; o++)
             l->scale[o] = p->node[l->node].one_scale;
         layer_round_nearest(l, 0, l->shape.rows);
@@ -419,11 +421,13 @@ static void find_weights(const struct integer_plan *p, struct integer_layer *l)
 /* Rows are rounded anew whose scale is less than this layer, too, can do with. */
 static void join(struct integer_layer *first, struct integer_layer *l)
 {
-    l->first = first;
-    l->next = first->next;
-    first->next = l;
-    first->widest_x = l->most_x > first->widest_x ? l->most_x : first->widest_x;
-    if (l->both_ways) /* neither bias nor factor is in the sums, and these are held whatever q is */
+    l->shared.first = first;
+    l->shared.next = first->shared.next;
+    first->shared.next = l;
+    first->shared.widest_x =
+        l->most_x > first->shared.widest_x ? l->most_x : first->shared.widest_x;
+    if (l->shared.both_ways) /* neither bias nor factor is in the sums, and these are held whatever
+                                q is */
         return;
     for (uint64_t o = 0; o < l->shape.rows; o++) {
         double least = least_of_one(l, o);
@@ -431,7 +435,7 @@ static void join(struct integer_layer *first, struct integer_layer *l)
             continue;
         l->scale[o] = least;
         layer_round_nearest(l, o, o + 1);
-        first->rescaled = true;
+        first->shared.rescaled = true;
     }
 }
 
@@ -442,15 +446,15 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
     const uint32_t node = l->node;
     read_float_layer(p, l);
     if (pith_weight_factor(p, node).scales_weights)
-        l->w = scaled_weights(p, l);
-    if (!l->w)
+        l->real.w = scaled_weights(p, l);
+    if (!l->real.w)
         return pith_error_no_memory(err);
     l->y = p->value[out].whole ? pith_plan_grid(p, out) : NULL;
     l->wide =
         p->node[p->node[node].weight_of].wide || pith_weight_bits(p->opts) > 8 || !fits_32_bits(l);
-    l->widest_x = l->most_x;
+    l->shared.widest_x = l->most_x;
     l->apart = p->node[node].apart;
-    l->both_ways = p->node[p->node[node].weight_of].one_scale > 0;
+    l->shared.both_ways = p->node[p->node[node].weight_of].one_scale > 0;
     if (!make_room(p->m, first, l))
         return pith_error_no_memory(err);
     enum pith_status st = check_numbers(p, l, err);

@@ -11,16 +11,33 @@
 
 #include "integer_plan.h"
 
+/* The layer of the float network. */
+struct real_layer {
+    const float *w;      /* [rows, cols] */
+    const uint8_t *mask; /* [rows, cols] 0: pruned, so q is 0; NULL: nothing is */
+    double w_factor;     /* Gemm's alpha; else 1 */
+    const float *bias;   /* [n_bias]; NULL: 0 */
+    uint64_t n_bias;     /* 1 or rows */
+    double bias_factor;  /* Gemm's beta; else 1 */
+};
+
+/* Layers that read one weight (shared_weight.h) have q, stored and scale together. */
+struct shared_layers {
+    struct integer_layer *first; /* of these layers; NULL: it is the first, or alone */
+    struct integer_layer *next;  /* another of these layers; NULL: no more of them */
+    int32_t widest_x;            /* of the first: the largest most_x of all of them */
+    /* Layers that read a weight as it is, and others that read it transposed: the network holds the
+     * integers of the former, of one scale, which never change. */
+    bool both_ways;
+    struct integer_layer *turned_of; /* of the first of the latter: the first of the former */
+    bool rescaled; /* of the first: rows of q changed behind the backs of those made before */
+};
+
 struct integer_layer {
     uint32_t node; /* of the float network */
     uint32_t end;  /* the node that gives its sums with the bias: itself or an Add */
     struct layer_shape shape;
-    const float *w;            /* [rows, cols] */
-    const uint8_t *mask;       /* [rows, cols] 0: pruned, so q is 0; NULL: nothing is */
-    double w_factor;           /* Gemm's alpha; else 1 */
-    const float *bias;         /* [n_bias]; NULL: 0 */
-    uint64_t n_bias;           /* 1 or rows */
-    double bias_factor;        /* Gemm's beta; else 1 */
+    struct real_layer real;
     const struct pith_grid *x; /* grid of the input */
     const struct pith_grid *y; /* of the output; NULL: it stays float */
 
@@ -28,15 +45,7 @@ struct integer_layer {
     int32_t lowest; /* -most; of fewer bits than 8, feedback also uses the integer below */
     int32_t most_x; /* |x - zero point| <= most_x */
     int16_t *q;     /* [rows, cols] */
-    /* Layers that read one weight have q, stored and scale together (shared_weight.h). */
-    struct integer_layer *first; /* of these layers; NULL: it is the first, or alone */
-    struct integer_layer *next;  /* another of these layers; NULL: no more of them */
-    int32_t widest_x;            /* of the first: the largest most_x of all of them */
-    /* Layers that read a weight as it is, and others that read it transposed: the network holds the
-     * integers of the former, of one scale, which never change (shared_weight.h). */
-    bool both_ways;
-    struct integer_layer *turned_of; /* of the first of the latter: the first of the former */
-    bool rescaled;   /* of the first: rows of q changed behind the backs of those made before */
+    struct shared_layers shared;
     uint32_t weight; /* value of the network of integers that has `stored` */
     /* 32 bits hold all sums, whatever x is: |bias_q| <= 2^30 and sum |q| * most_x <= 2^30 in every
      * row. Or (wide) 64 bits do, exactly in double, too: both are at most 2^52. */
@@ -80,13 +89,13 @@ struct weight_factor pith_weight_factor(const struct integer_plan *p, uint32_t n
 /* Does the network hold its integers as [rows, cols]? Only another layer's that are turned. */
 static inline bool pith_layer_is_transposed(const struct integer_layer *l)
 {
-    return (l->first ? l->first : l)->turned_of != NULL;
+    return (l->shared.first ? l->shared.first : l)->shared.turned_of != NULL;
 }
 
 /* Is its weight also another layer's? */
 static inline bool pith_layer_is_shared(const struct integer_layer *l)
 {
-    return l->first || l->next;
+    return l->shared.first || l->shared.next;
 }
 
 /* Scale of the input as output channel o sees it. */

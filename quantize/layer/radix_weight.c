@@ -13,7 +13,7 @@ static double error_of(const struct integer_layer *l, uint64_t first, uint64_t l
     double sum = 0;
     for (uint64_t o = first; o < last; o++)
         for (uint64_t k = 0; k < l->shape.cols; k++) {
-            double w = (double)l->w[o * l->shape.cols + k] * l->w_factor;
+            double w = (double)l->real.w[o * l->shape.cols + k] * l->real.w_factor;
             double d = w - scale * fmin(fmax(nearbyint(w / scale), -l->most), l->most);
             sum += d * d * (weight ? weight[k] : 1);
         }

@@ -36,12 +36,12 @@ static void mean_losses(const struct sample_sums *s, uint64_t o, double *loss)
 {
     const struct integer_layer *l = s->at.rows->l;
     const uint64_t cols = l->shape.cols, group = o / (l->shape.rows / l->shape.groups);
-    const float *w = l->w + o * cols;
+    const float *w = l->real.w + o * cols;
     const int16_t *q = l->q + o * cols;
     const double *x = s->x + group * cols * BESIDE;
     double lost[BESIDE] = {0}, has[BESIDE] = {0};
     for (uint64_t k = 0; k < cols; k++, x += BESIDE) {
-        const double is = (double)q[k] * l->scale[o], e = (double)w[k] * l->w_factor - is;
+        const double is = (double)q[k] * l->scale[o], e = (double)w[k] * l->real.w_factor - is;
         for (uint32_t i = 0; i < BESIDE; i++) {
             lost[i] += e * x[i];
             has[i] += is * x[i];

@@ -45,7 +45,7 @@ bool pith_gptq_applies(const struct integer_layer *l)
 static bool scale_rows(const struct integer_layer *l, float *w, double *least)
 {
     for (uint64_t i = 0; i < l->shape.rows * l->shape.cols && w; i++)
-        w[i] = (float)((double)l->w[i] * l->w_factor);
+        w[i] = (float)((double)l->real.w[i] * l->real.w_factor);
     for (uint64_t row = 0; row < l->shape.rows && least; row++)
         least[row] = pith_layer_least_scale(l, row);
     return w && least;
@@ -61,7 +61,7 @@ static enum pith_status round_rows(const struct layer_factor *f, const float *w,
                             .step = l->scale,
                             .least_step = l->may_scale ? least : NULL,
                             .halves = l->radix,
-                            .kept = l->mask,
+                            .kept = l->real.mask,
                             .lowest = l->lowest,
                             .most = l->most,
                             .paths = l->most < INT8_MAX ? PATHS : 1,

@@ -22,7 +22,7 @@ struct shared_sums {
 
 static bool is_rounded(const struct integer_layer *l)
 {
-    return pith_layer_is_shared(l) && !l->both_ways && pith_gptq_applies(l);
+    return pith_layer_is_shared(l) && !l->shared.both_ways && pith_gptq_applies(l);
 }
 
 /* ---- what is read ---------------------------------------------------------------------------- */
@@ -47,7 +47,8 @@ static enum pith_status collect(void *user, const struct layer_inputs *in, struc
     struct shared_sums *s = user;
     struct integer_rows rows;
     struct layer_moments m = {0};
-    const struct integer_layer *l = &s->net->layers[in->layer], *first = l->first ? l->first : l;
+    const struct integer_layer *l = &s->net->layers[in->layer],
+                               *first = l->shared.first ? l->shared.first : l;
     if (!is_rounded(l))
         return PITH_OK;
     enum pith_status st = pith_integer_rows(in, l, &rows);

@@ -291,11 +291,11 @@ static uint32_t add_bias_of_matmul(struct writer *w, const struct integer_layer 
 static uint8_t *mask_of(struct writer *w, const struct integer_layer *l)
 {
     uint64_t rows = l->shape.rows, cols = l->shape.cols;
-    if (!l->mask || !l->transposed)
-        return (uint8_t *)(uintptr_t)l->mask;
+    if (!l->real.mask || !l->transposed)
+        return (uint8_t *)(uintptr_t)l->real.mask;
     uint8_t *mask = pith_model_alloc(w->to, rows * cols, 1);
     for (uint64_t i = 0; i < rows * cols && mask; i++)
-        mask[i % cols * rows + i / cols] = l->mask[i];
+        mask[i % cols * rows + i / cols] = l->real.mask[i];
     w->out_of_memory |= !mask;
     return mask;
 }
@@ -322,7 +322,7 @@ static void write_weight(struct writer *w, struct integer_layer *l)
     const struct pith_node *node = &w->p->m->nodes[l->node];
     const struct pith_value *weight = &w->p->m->values[node->in[1]];
     uint32_t by_column[2] = {(uint32_t)l->shape.cols, (uint32_t)l->shape.rows};
-    const struct integer_layer *other = l->first ? l->first : l->turned_of;
+    const struct integer_layer *other = l->shared.first ? l->shared.first : l->shared.turned_of;
     if (other) {
         l->weight = other->weight;
         if (w->to->values[l->weight].name[0] == '\0')
@@ -337,7 +337,7 @@ static void write_weight(struct writer *w, struct integer_layer *l)
 /* A weight's products after its first need no name where the node that ends the layer has it. */
 static const char *name_of_product(const struct integer_layer *l, const char *name)
 {
-    return l->apart && (l->first || l->turned_of) ? "" : name;
+    return l->apart && (l->shared.first || l->shared.turned_of) ? "" : name;
 }
 
 static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32_t x_zero)
@@ -359,7 +359,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
         if (l->apart)
             return acc;
         bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;
-        return l->bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
+        return l->real.bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
     }
     uint32_t bias = l->apart ? PITH_VALUE_NONE : add_constant(w, sums, 1, &n, l->bias_q);
     struct pith_node *product =
@@ -375,11 +375,11 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
 static uint32_t real_scale(struct writer *w, struct integer_layer *l)
 {
     uint32_t n = (uint32_t)l->shape.rows;
-    const struct integer_layer *other = l->first ? l->first : l->turned_of;
+    const struct integer_layer *other = l->shared.first ? l->shared.first : l->shared.turned_of;
     if (other)
         l->real_scale_value = other->real_scale_value;
     else
-        l->real_scale_value = add_constant(w, PITH_F32, !l->both_ways, &n, l->real_scale);
+        l->real_scale_value = add_constant(w, PITH_F32, !l->shared.both_ways, &n, l->real_scale);
     return l->real_scale_value;
 }
 
@@ -416,7 +416,7 @@ static void scale_apart(struct writer *w, struct integer_layer *l, uint32_t acc,
     struct pith_node *node =
         add_node(w, "", PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, real_scale(w, l)}, real);
     if (node)
-        node->attr[ATTR_QUANTIZE_AXIS] = conv || l->both_ways ? 1 : (int32_t)sums.rank - 1;
+        node->attr[ATTR_QUANTIZE_AXIS] = conv || l->shared.both_ways ? 1 : (int32_t)sums.rank - 1;
     uint32_t bias = pith_node_bias(layer);
     real = by_two(w, PITH_OP_MUL, bias == PITH_VALUE_NONE ? layer->name : "", real,
                   grid_values(w, layer->in[0])->scale);
@@ -461,7 +461,8 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     uint32_t out = w->p->m->nodes[act == NODE_NONE ? pith_layer_end(w->p, i) : act].out[0];
     struct integer_layer *l = &w->net->layers[w->net->n_layers++];
     uint32_t other = w->p->node[i].turned_of;
-    *l = (struct integer_layer){.node = i, .turned_of = other == NODE_NONE ? NULL : w->made[other]};
+    *l = (struct integer_layer){.node = i,
+                                .shared.turned_of = other == NODE_NONE ? NULL : w->made[other]};
     enum pith_status st =
         pith_integer_layer_make(w->p, out, w->made[w->p->node[i].weight_of], l, w->err);
     if (st)
@@ -672,7 +673,7 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
     if (!st)
         write_outputs(&w);
     for (uint32_t i = 0; i < n->n_layers && !st && !w.out_of_memory; i++)
-        if (n->layers[i].rescaled)
+        if (n->layers[i].shared.rescaled)
             pith_layer_store_all(&n->layers[i]);
     if (!st && w.out_of_memory)
         st = pith_error_no_memory(err);

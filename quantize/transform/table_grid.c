@@ -175,7 +175,7 @@ static const struct pith_const *constant_with(const struct pith_model *m, const 
 
 static const float *scales_of(const struct integer_layer *l)
 {
-    return l->first ? l->first->real_scale : l->real_scale;
+    return l->shared.first ? l->shared.first->real_scale : l->real_scale;
 }
 
 static bool take_layers(struct writer *w, struct table *t, const struct integer_layer *l)
@@ -185,10 +185,10 @@ static bool take_layers(struct writer *w, struct table *t, const struct integer_
     t->type = l->wide ? PITH_I16 : PITH_I8;
     t->bits = w->p->node[l->node].weight_bits;
     t->shared = constant_with(&w->net->m, l->stored);
-    t->scales = l->apart && l->w_factor == 1 ? constant_with(&w->net->m, scales_of(l)) : NULL;
+    t->scales = l->apart && l->real.w_factor == 1 ? constant_with(&w->net->m, scales_of(l)) : NULL;
     t->scale = pith_model_alloc(w->p->m, t->rows, sizeof *t->scale);
     for (uint32_t r = 0; r < t->rows && t->scale; r++) {
-        t->scale[r] = (float)(l->scale[r] / l->w_factor);
+        t->scale[r] = (float)(l->scale[r] / l->real.w_factor);
         for (size_t i = (size_t)r * t->cols; i < (r + (size_t)1) * t->cols; i++) {
             double d = (double)((float)l->q[i] * t->scale[r]) - (double)x[i];
             t->noise += d * d;

@@ -12,24 +12,24 @@
 /* `missing` counts zeros read past the end, which the end's test then requires exactly. */
 static inline uint32_t next_byte(struct adaptive *a)
 {
-    if (a->at < a->end)
-        return *a->at++;
-    a->missing++;
+    if (a->coder.at < a->coder.end)
+        return *a->coder.at++;
+    a->coder.missing++;
     return 0;
 }
 
 /* mid lies in [low, high), so both symbols keep an interval that is not empty. */
 static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 {
-    uint32_t mid = a->low + (uint32_t)((uint64_t)(a->high - a->low) * p >> 16);
-    bit = a->code <= mid;
+    uint32_t mid = a->coder.low + (uint32_t)((uint64_t)(a->coder.high - a->coder.low) * p >> 16);
+    bit = a->coder.code <= mid;
     uint32_t one = 0 - bit; /* whether is hard to foresee: no branch */
-    a->high = (mid & one) | (a->high & ~one);
-    a->low = (a->low & one) | ((mid + 1) & ~one);
-    while ((a->low ^ a->high) >> 24 == 0) {
-        a->low <<= 8;
-        a->high = a->high << 8 | 255;
-        a->code = a->code << 8 | next_byte(a);
+    a->coder.high = (mid & one) | (a->coder.high & ~one);
+    a->coder.low = (a->coder.low & one) | ((mid + 1) & ~one);
+    while ((a->coder.low ^ a->coder.high) >> 24 == 0) {
+        a->coder.low <<= 8;
+        a->coder.high = a->coder.high << 8 | 255;
+        a->coder.code = a->coder.code << 8 | next_byte(a);
     }
     return bit;
 }
@@ -83,13 +83,13 @@ size_t pith_adaptive_bytes(const struct weight *w)
 /* Four bytes are ahead of the interval, always. */
 static void open_stream(struct adaptive *a, const struct reader *bytes)
 {
-    a->at = bytes->p;
-    a->end = bytes->p + bytes->left;
-    a->low = 0;
-    a->high = UINT32_MAX;
-    a->missing = 0;
+    a->coder.at = bytes->p;
+    a->coder.end = bytes->p + bytes->left;
+    a->coder.low = 0;
+    a->coder.high = UINT32_MAX;
+    a->coder.missing = 0;
     for (uint32_t i = 0; i < 4; i++)
-        a->code = a->code << 8 | next_byte(a);
+        a->coder.code = a->coder.code << 8 | next_byte(a);
 }
 
 /* The row flags of the weight this one refers to: the beginning of its stream, or of each slice of
@@ -98,7 +98,7 @@ static void open_stream(struct adaptive *a, const struct reader *bytes)
 static ONCE bool read_source(struct adaptive *a)
 {
     struct row_slices s = {0};
-    uint8_t *live = a->source_live;
+    uint8_t *live = a->memory.source_live;
     if (a->w->source_rows > 0 && !pith_slices_of_source(&s, a->w))
         return false;
     while (s.behind > 0) {
@@ -118,7 +118,7 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
 {
     memset(a, 0, sizeof *a);
     a->w = w;
-    a->source_live = live;
+    a->memory.source_live = live;
     read_source(a);
 }
 
@@ -127,7 +127,7 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
 static ONCE NOT_INLINE bool open_slice(struct adaptive *a, uint64_t first)
 {
     struct row_slice slice = pith_slices_next(&a->slices);
-    adaptive_place(a, a->chosen);
+    adaptive_place(a, a->mix.chosen);
     if (!read_source(a) || adaptive_enter(a, first, slice.n, slice.stored))
         return false;
     open_stream(a, &slice.bytes);
@@ -141,8 +141,9 @@ static ONCE NOT_INLINE bool open_slice(struct adaptive *a, uint64_t first)
  * certainty; together with the file's checksum this is what catches damage. */
 static bool ends_well(const struct adaptive *a)
 {
-    uint32_t zeros = a->code ? (uint32_t)__builtin_ctz(a->code) / 8 : 4;
-    return a->at == a->end && a->missing == zeros && a->code == adaptive_last_code(a->low, a->high);
+    uint32_t zeros = a->coder.code ? (uint32_t)__builtin_ctz(a->coder.code) / 8 : 4;
+    return a->coder.at == a->coder.end && a->coder.missing == zeros &&
+           a->coder.code == adaptive_last_code(a->coder.low, a->coder.high);
 }
 
 /* Behind the last stored element of a slice: the next one that stores some. The writer stops there,
@@ -169,7 +170,7 @@ static bool open_tensor(struct adaptive *a, const struct weight *w, void *mem)
         (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)))
         return false;
     a->w = w;
-    a->chosen = mem;
+    a->mix.chosen = mem;
     return !adaptive_begin(a) && pith_slices_open(&a->slices, w);
 }
 

@@ -60,7 +60,7 @@ static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
 /* `last` of an element left of or above this one; 0 outside of the row. */
 static inline uint32_t last_of(const struct adaptive *a, uint64_t back)
 {
-    return back > 0 && a->col >= back ? a->column[a->col - back].last : 0;
+    return back > 0 && a->col >= back ? a->memory.column[a->col - back].last : 0;
 }
 
 /* 0..7 from the odds of a counter A probability in eight steps, as part of a context. */
@@ -76,7 +76,7 @@ struct around {
 
 static inline struct around look_around(const struct adaptive *a)
 {
-    struct around s = {last_of(a, 1), last_of(a, a->place_row), a->column[a->col].last,
+    struct around s = {last_of(a, 1), last_of(a, a->place_row), a->memory.column[a->col].last,
                        last_of(a, a->place)};
     return s;
 }
@@ -111,42 +111,43 @@ static inline uint32_t expected_rest(const struct adaptive *a)
 {
     uint64_t q = (a->left << 20) / (a->open_left ? a->open_left : 1); /* left < 2^28 */
     if (a->w->support == SUPPORT_DENSE)
-        return a->fresh;
+        return a->counters.fresh;
     return counter_of((uint32_t)(q > 1046000 ? 1046000 : q), 30);
 }
 
 /* Counters of the sizes that are expected, for what is stored and for each node of a rank. */
 static inline void add_sizes(struct adaptive *a, struct decision *d, uint32_t kind)
 {
-    add_counter(d, &a->by_expected[kind][a->expected]);
-    add_counter(d, &a->by_both[kind][a->of_row][a->of_column]);
-    add_counter(d, &a->by_near[kind][a->near]);
+    add_counter(d, &a->counters.by_expected[kind][a->sizes.expected]);
+    add_counter(d, &a->counters.by_both[kind][a->sizes.of_row][a->sizes.of_column]);
+    add_counter(d, &a->counters.by_near[kind][a->sizes.near]);
 }
 
 /* Column, row, neighbours, both densities, place in the kernel, the kernel's elements so far,
  * trellis state or what is left, ranks beside, sizes. */
 static NOT_INLINE uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
 {
-    struct adaptive_column *c = &a->column[a->col];
-    uint32_t next = a->col + 1 < a->cols ? a->column[a->col + 1].last : 0;
+    struct adaptive_column *c = &a->memory.column[a->col];
+    uint32_t next = a->col + 1 < a->cols ? a->memory.column[a->col + 1].last : 0;
     uint32_t place = (uint32_t)(a->col % a->place), left = s->left != 0;
     uint32_t n_before = place < 7 ? place : 7;
     uint32_t ones = count_ones64(a->run & ((1u << n_before) - 1));
     uint32_t left_alone = expected_rest(a);
     bool by_state = has_trellis(a) && a->w->support == SUPPORT_DENSE;
-    struct decision d = {{&c->stored, &a->row_stored,
-                          &a->beside[quantizer(a)][left | is_set(s->line) << 1 |
-                                                   is_set(s->above) << 2 | is_set(s->channel) << 3 |
-                                                   is_set(last_of(a, 2)) << 4 | is_set(next) << 5],
-                          &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
-                          &a->places[(place < 64 ? place : 0) * 2 + left],
-                          &a->kernel[n_before * 8 + ones],
-                          by_state ? &a->by_state[a->state] : &left_alone,
-                          &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
-                                         rank_class(s->line) << 2 | rank_class(s->channel)]},
-                         8};
+    struct decision d = {
+        {&c->stored, &a->counters.row_stored,
+         &a->counters.beside[quantizer(a)][left | is_set(s->line) << 1 | is_set(s->above) << 2 |
+                                           is_set(s->channel) << 3 | is_set(last_of(a, 2)) << 4 |
+                                           is_set(next) << 5],
+         &a->counters.densities[level(a, c->stored) * 8 + level(a, a->counters.row_stored)],
+         &a->counters.places[(place < 64 ? place : 0) * 2 + left],
+         &a->counters.kernel[n_before * 8 + ones],
+         by_state ? &a->counters.by_state[a->state] : &left_alone,
+         &a->counters.near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
+                                 rank_class(s->line) << 2 | rank_class(s->channel)]},
+        8};
     add_sizes(a, &d, quantizer(a));
-    return code_decision(a, KIND_STORED, a->expected / 2, &d, bit);
+    return code_decision(a, KIND_STORED, a->sizes.expected / 2, &d, bit);
 }
 
 /* Signs are nearly even, but maps and places of one sign exist in first layers, elements of a
@@ -161,14 +162,16 @@ static NOT_INLINE uint32_t code_sign(struct adaptive *a, const struct around *s,
     int32_t both = 2 * left + 2 * up + signed_back(a, in && below, k + 1) +
                    signed_back(a, below && at % k + 1 < k, k - 1);
     struct decision d = {
-        {&a->column[a->col].sign,
-         &a->sign_beside[sign_class(s->left) + 3 * sign_class(s->line) + 9 * sign_class(s->above) +
-                         27 * sign_class(s->channel)],
-         &a->column[a->col - at].map_sign, &a->sign_place[at % 64],
-         &a->sign_pair[r][step_of(left, 4)][step_of(up, 4)],
-         &a->sign_sum[(r * 11 + step_of(both, 5)) * a->sign_places + (at < 63 ? at : 63)],
-         &a->sign_above[step_of(a->column[a->col].size, 3)][step_of(a->agreement / 256, 5)],
-         &a->sign_balance[step_of(a->balance / 64, 5)]},
+        {&a->memory.column[a->col].sign,
+         &a->counters.sign_beside[sign_class(s->left) + 3 * sign_class(s->line) +
+                                  9 * sign_class(s->above) + 27 * sign_class(s->channel)],
+         &a->memory.column[a->col - at].map_sign, &a->counters.sign_place[at % 64],
+         &a->counters.sign_pair[r][step_of(left, 4)][step_of(up, 4)],
+         &a->memory
+              .sign_sum[(r * 11 + step_of(both, 5)) * a->memory.sign_places + (at < 63 ? at : 63)],
+         &a->counters.sign_above[step_of(a->memory.column[a->col].size, 3)]
+                                [step_of(a->sizes.agreement / 256, 5)],
+         &a->counters.sign_balance[step_of(a->sizes.balance / 64, 5)]},
         8};
     return code_decision(a, KIND_SIGN, r, &d, bit);
 }
@@ -177,15 +180,16 @@ static NOT_INLINE uint32_t code_sign(struct adaptive *a, const struct around *s,
 static NOT_INLINE uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t node,
                                          uint32_t bit)
 {
-    uint32_t row = a->row_rank >> 3, col = a->column[a->col].rank >> 3;
+    uint32_t row = a->row_rank >> 3, col = a->memory.column[a->col].rank >> 3;
     struct decision d = {
-        {&a->rank_all[quantizer(a)][node], &a->rank_row[node][row < 7 ? row : 7],
-         &a->rank_column[node][col < 7 ? col : 7],
-         &a->rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
-         &a->rank_level[node][level(a, a->column[a->col].stored) * 8 + level(a, a->row_stored)]},
+        {&a->counters.rank_all[quantizer(a)][node], &a->counters.rank_row[node][row < 7 ? row : 7],
+         &a->counters.rank_column[node][col < 7 ? col : 7],
+         &a->counters.rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
+         &a->counters.rank_level[node][level(a, a->memory.column[a->col].stored) * 8 +
+                                       level(a, a->counters.row_stored)]},
         5};
     add_sizes(a, &d, 2 + node);
-    return code_decision(a, node > 1 ? KIND_RANK_MORE : KIND_RANK, a->expected / 2, &d, bit);
+    return code_decision(a, node > 1 ? KIND_RANK_MORE : KIND_RANK, a->sizes.expected / 2, &d, bit);
 }
 
 /* A rank of n, from zero outwards; those that nodes do not reach are numbers in an Exp-Golomb code.
@@ -198,12 +202,13 @@ static inline bool code_rank(struct adaptive *a, const struct around *s, uint32_
     if (r == ADAPTIVE_NODES && r + 1 < n) {
         uint32_t v = want - ADAPTIVE_NODES + 1, far = 1;
         uint32_t most = want < ADAPTIVE_NODES ? 0 : 31u - (uint32_t)__builtin_clz(v);
-        while (code_single(a, &a->far_bits[bits], most > bits))
+        while (code_single(a, &a->counters.far_bits[bits], most > bits))
             if (++bits > FAR_BITS)
                 return false;
         for (uint32_t i = bits; i-- > 0;)
-            far = far * 2 + (i + 1 == bits ? code_single(a, &a->far_first[bits], v >> i & 1)
-                                           : code_bit(a, 32768, v >> i & 1));
+            far =
+                far * 2 + (i + 1 == bits ? code_single(a, &a->counters.far_first[bits], v >> i & 1)
+                                         : code_bit(a, 32768, v >> i & 1));
         r = ADAPTIVE_NODES - 1 + far;
     }
     *rank = r;
@@ -214,7 +219,7 @@ static inline bool code_rank(struct adaptive *a, const struct around *s, uint32_
 static inline bool code_zero(struct adaptive *a, const struct around *s, bool is_zero)
 {
     if (a->selects)
-        return code_single(a, &a->zero[(s->left != 0) + 2 * (s->above != 0)], is_zero);
+        return code_single(a, &a->counters.zero[(s->left != 0) + 2 * (s->above != 0)], is_zero);
     is_zero = !code_stored(a, s, !is_zero);
     a->run = a->run << 1 | !is_zero;
     return is_zero;
@@ -223,7 +228,7 @@ static inline bool code_zero(struct adaptive *a, const struct around *s, bool is
 /* Averages of rank move a quarter (column) or an eighth (row) toward the new one. */
 static inline void learn_rank(struct adaptive *a, uint32_t level)
 {
-    struct adaptive_column *c = &a->column[a->col];
+    struct adaptive_column *c = &a->memory.column[a->col];
     uint32_t far = level < 255 ? level : 255;
     a->row_rank = (a->row_rank * 7 + far * 16) / 8;
     c->rank = (uint16_t)((c->rank * 3u + far * 16) / 4);
@@ -233,26 +238,28 @@ static inline void learn_rank(struct adaptive *a, uint32_t level)
 static inline bool code_index(struct adaptive *a, const struct around *s,
                               struct adaptive_element *e, uint32_t *last)
 {
-    uint32_t index = e->index, zero = a->n_negative, sign = index < zero;
-    uint32_t most = a->n_negative > a->n_positive ? a->n_negative : a->n_positive;
-    if (a->has_zero && (!a->selects || a->w->support != SUPPORT_DENSE) &&
+    uint32_t index = e->index, zero = a->group.n_negative, sign = index < zero;
+    uint32_t most =
+        a->group.n_negative > a->group.n_positive ? a->group.n_negative : a->group.n_positive;
+    if (a->group.has_zero && (!a->selects || a->w->support != SUPPORT_DENSE) &&
         code_zero(a, s, index == zero)) {
         *last = 0;
         e->index = (uint8_t)zero;
         return true;
     }
-    uint32_t k = level_of(a, sign ? zero - 1 - index : index - zero - a->has_zero);
+    uint32_t k = level_of(a, sign ? zero - 1 - index : index - zero - a->group.has_zero);
     if (most == 0 || !code_rank(a, s, n_levels(a, most), &k))
         return false;
-    sign = a->n_negative && a->n_positive ? code_sign(a, s, k, sign) : a->n_negative != 0;
+    sign = a->group.n_negative && a->group.n_positive ? code_sign(a, s, k, sign)
+                                                      : a->group.n_negative != 0;
     uint32_t rank = rank_of(a, k);
     /* A rank that the other quantizer has, behind the last centroid. */
-    if (rank >= (sign ? a->n_negative : a->n_positive))
+    if (rank >= (sign ? a->group.n_negative : a->group.n_positive))
         return false;
     int32_t size = has_trellis(a) ? (int32_t)rank + 1 : 2 * (int32_t)rank + 2;
     a->size = sign ? -size : size;
     a->odd = ~k & 1;
-    e->index = (uint8_t)(sign ? zero - 1 - rank : zero + a->has_zero + rank);
+    e->index = (uint8_t)(sign ? zero - 1 - rank : zero + a->group.has_zero + rank);
     *last = (k < RANK_CLASSES ? k + 1 : RANK_CLASSES + 1) * 2 + sign;
     learn_rank(a, k);
     return true;
@@ -265,7 +272,7 @@ static inline void code_float(struct adaptive *a, const struct around *s,
 {
     uint32_t sign = code_sign(a, s, 0, e->bits >> 31), node = 1;
     for (uint32_t i = 31; i > 23; i--)
-        node = node * 2 + code_single(a, &a->exponent[node], e->bits >> (i - 1) & 1);
+        node = node * 2 + code_single(a, &a->counters.exponent[node], e->bits >> (i - 1) & 1);
     uint32_t mantissa = code_raw(a, (e->bits & 0x7fffff) >> a->zero_bits, 23 - a->zero_bits);
     e->bits = sign << 31 | (node & 255) << 23 | mantissa << a->zero_bits;
     *last = 2 + sign;
@@ -285,7 +292,7 @@ static inline bool code_value(struct adaptive *a, const struct around *s,
  * flag would be a lie; with them it saves a bit. */
 static inline bool must_be_stored(const struct adaptive *a)
 {
-    return (a->row == a->last_row && !(a->column[a->col].live & 2)) ||
+    return (a->row == a->last_row && !(a->memory.column[a->col].live & 2)) ||
            (a->col == a->last_col && !a->row_any);
 }
 
@@ -299,7 +306,7 @@ static inline bool code_selected(struct adaptive *a, const struct around *s, boo
         stored = code_stored(a, s, stored);
     a->run = a->run << 1 | stored;
     if (stored) {
-        a->column[a->col].live |= 2;
+        a->memory.column[a->col].live |= 2;
         a->row_any = true;
     }
     return stored;
@@ -308,13 +315,14 @@ static inline bool code_selected(struct adaptive *a, const struct around *s, boo
 /* Outside of live rows and columns everything is zero, and costs nothing. */
 static inline bool is_open(const struct adaptive *a)
 {
-    return !a->selects || (a->row_live[a->row] && (a->column[a->col].live & 1) && a->left > 0);
+    return !a->selects ||
+           (a->memory.row_live[a->row] && (a->memory.column[a->col].live & 1) && a->left > 0);
 }
 
 /* What is learned of a row begins anew; what is learned of columns stays. */
 static void next_row(struct adaptive *a)
 {
-    a->row_stored = a->fresh;
+    a->counters.row_stored = a->counters.fresh;
     a->row_rank = 0;
     a->row_any = false;
     a->run = 0;
@@ -339,16 +347,16 @@ static inline void step(struct adaptive *a)
 /* Of many groups each has its codebook; contexts are shared. */
 static enum pith_status next_group(struct adaptive *a)
 {
-    enum pith_status st = pith_codebook_next(&a->codebooks, a->codebook);
+    enum pith_status st = pith_codebook_next(&a->group.codebooks, a->group.values);
     if (st)
         return st;
     uint32_t n = a->w->n_centroids, zero = 0;
-    while (zero < n && f32_bits(a->codebook[zero]) >> 31)
+    while (zero < n && f32_bits(a->group.values[zero]) >> 31)
         zero++;
-    a->n_negative = zero;
-    a->has_zero = zero < n && f32_bits(a->codebook[zero]) == 0;
-    a->n_positive = n - zero - a->has_zero;
-    a->group_end += a->w->group_elems;
+    a->group.n_negative = zero;
+    a->group.has_zero = zero < n && f32_bits(a->group.values[zero]) == 0;
+    a->group.n_positive = n - zero - a->group.has_zero;
+    a->group.end += a->w->group_elems;
     return PITH_OK;
 }
 
@@ -356,13 +364,13 @@ static enum pith_status next_group(struct adaptive *a)
  * with the richer contexts. */
 static inline bool is_not_zero(const struct adaptive *a, const struct adaptive_element *e)
 {
-    return a->w->grid == GRID_PLAIN ? e->bits != 0 : e->index != a->n_negative;
+    return a->w->grid == GRID_PLAIN ? e->bits != 0 : e->index != a->group.n_negative;
 }
 
 static inline void make_zero(const struct adaptive *a, struct adaptive_element *e)
 {
     e->stored = a->w->support == SUPPORT_DENSE;
-    e->index = (uint8_t)a->n_negative;
+    e->index = (uint8_t)a->group.n_negative;
     e->bits = 0;
 }
 
@@ -386,7 +394,7 @@ static inline bool code_open(struct adaptive *a, struct adaptive_element *e, uin
 static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
 {
     uint32_t last = 0;
-    if (a->w->grid == GRID_CODEBOOK && a->element == a->group_end && next_group(a))
+    if (a->w->grid == GRID_CODEBOOK && a->element == a->group.end && next_group(a))
         return false;
     if (is_open(a)) {
         if (!code_open(a, e, &last))
@@ -395,7 +403,7 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
     } else {
         make_zero(a, e);
     }
-    a->column[a->col].last = (uint8_t)last;
+    a->memory.column[a->col].last = (uint8_t)last;
     learn_size(a, a->size);
     a->size = 0;
     step(a);
@@ -453,16 +461,16 @@ static const uint32_t first_other_flag[3] = {START(49, 0), START(1, 0), START(32
 static ONCE void start_row_flags(struct adaptive *a)
 {
     build_tables(a);
-    memcpy(a->row_flag, first_row_flag, sizeof a->row_flag);
+    memcpy(a->counters.row_flag, first_row_flag, sizeof a->counters.row_flag);
 }
 
 static ONCE void start_column_flags(struct adaptive *a)
 {
-    memcpy(a->flag_before, first_column_flag, sizeof a->flag_before);
+    memcpy(a->counters.flag_before, first_column_flag, sizeof a->counters.flag_before);
     for (uint32_t i = 0; i < FLAG_CHOICES; i++) {
-        FILL(a->flag_around[i], first_other_flag[i]);
-        FILL(a->flag_channel[i], first_other_flag[i]);
-        FILL(a->flag_place[i], first_other_flag[i]);
+        FILL(a->counters.flag_around[i], first_other_flag[i]);
+        FILL(a->counters.flag_channel[i], first_other_flag[i]);
+        FILL(a->counters.flag_place[i], first_other_flag[i]);
     }
 }
 
@@ -471,14 +479,14 @@ static void code_row_flags(struct adaptive *a, uint8_t *live, uint64_t rows)
 {
     uint32_t before = 3;
     for (uint64_t i = 0; i < rows; i++) {
-        live[i] = (uint8_t)code_single(a, &a->row_flag[before & 3], live[i]);
+        live[i] = (uint8_t)code_single(a, &a->counters.row_flag[before & 3], live[i]);
         before = before << 1 | live[i];
     }
 }
 
 static inline uint32_t column_flag(const struct adaptive *a, uint64_t i, uint64_t back)
 {
-    return back > 0 && back <= i ? a->column[i - back].live : 0;
+    return back > 0 && back <= i ? a->memory.column[i - back].live : 0;
 }
 
 /* Contexts: the columns before, in two dimensions where there are pictures or kernels, the same
@@ -491,20 +499,20 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
     uint64_t map = a->place > 1 && a->place < a->cols ? a->place : 0;
     uint32_t before = 3;
     for (uint64_t i = 0; i < a->cols; i++) {
-        uint32_t fed = source_rows ? 1u + a->source_live[i / each] : 0, one = before & 1;
+        uint32_t fed = source_rows ? 1u + a->memory.source_live[i / each] : 0, one = before & 1;
         uint32_t up = column_flag(a, i, line),
                  place = map && i % map < 63 ? (uint32_t)(i % map) : 63;
         uint32_t above = up | (line ? column_flag(a, i, line - 1) << 1 : 0) |
                          (line ? column_flag(a, i, line + 1) << 2 : 0);
         struct decision d = {
-            {&a->flag_before[fed][before & 3],
-             &a->flag_around[fed]
-                            [above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
-             &a->flag_channel[fed][column_flag(a, i, map) << 3 | column_flag(a, i, 2 * map) << 2 |
-                                   one << 1 | up],
-             &a->flag_place[fed][place]},
+            {&a->counters.flag_before[fed][before & 3],
+             &a->counters.flag_around[fed][above << 3 | one << 2 | (before & 2) |
+                                           column_flag(a, i, 2 * line)],
+             &a->counters.flag_channel[fed][column_flag(a, i, map) << 3 |
+                                            column_flag(a, i, 2 * map) << 2 | one << 1 | up],
+             &a->counters.flag_place[fed][place]},
             4};
-        uint8_t *live = &a->column[i].live;
+        uint8_t *live = &a->memory.column[i].live;
         *live = (uint8_t)code_decision(a, KIND_FLAG, fed, &d, *live);
         before = before << 1 | *live;
     }
@@ -514,31 +522,32 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
 static ONCE void start_nodes(struct adaptive *a)
 {
     for (uint32_t kind = 0; kind < 2 + ADAPTIVE_NODES; kind++) {
-        uint32_t v = kind < 2 ? a->fresh : first_rank[kind - 2 < 3 ? kind - 2 : 3];
-        FILL(a->by_expected[kind], v);
-        FILL(a->by_both[kind], v);
-        FILL(a->by_near[kind], v);
+        uint32_t v = kind < 2 ? a->counters.fresh : first_rank[kind - 2 < 3 ? kind - 2 : 3];
+        FILL(a->counters.by_expected[kind], v);
+        FILL(a->counters.by_both[kind], v);
+        FILL(a->counters.by_near[kind], v);
     }
     for (uint32_t node = 0; node < ADAPTIVE_NODES; node++) {
         uint32_t v = first_rank[node < 3 ? node : 3];
-        a->rank_all[0][node] = a->rank_all[1][node] = v;
-        FILL(a->rank_row[node], v);
-        FILL(a->rank_column[node], v);
-        FILL(a->rank_beside[node], v);
-        FILL(a->rank_level[node], v);
+        a->counters.rank_all[0][node] = a->counters.rank_all[1][node] = v;
+        FILL(a->counters.rank_row[node], v);
+        FILL(a->counters.rank_column[node], v);
+        FILL(a->counters.rank_beside[node], v);
+        FILL(a->counters.rank_level[node], v);
     }
-    FILL(a->far_bits, COUNTER_HALF);
-    FILL(a->far_first, COUNTER_HALF);
+    FILL(a->counters.far_bits, COUNTER_HALF);
+    FILL(a->counters.far_first, COUNTER_HALF);
 }
 
 static ONCE void start_signs(struct adaptive *a)
 {
-    FILL(a->sign_beside, COUNTER_HALF);
-    FILL(a->sign_place, COUNTER_HALF);
-    FILL(a->sign_pair, COUNTER_HALF);
-    FILL(a->sign_above, COUNTER_HALF);
-    FILL(a->sign_balance, COUNTER_HALF);
-    fill(a->sign_sum, 4 * 11 * a->sign_places * sizeof *a->sign_sum, COUNTER_HALF);
+    FILL(a->counters.sign_beside, COUNTER_HALF);
+    FILL(a->counters.sign_place, COUNTER_HALF);
+    FILL(a->counters.sign_pair, COUNTER_HALF);
+    FILL(a->counters.sign_above, COUNTER_HALF);
+    FILL(a->counters.sign_balance, COUNTER_HALF);
+    fill(a->memory.sign_sum, 4 * 11 * a->memory.sign_places * sizeof *a->memory.sign_sum,
+         COUNTER_HALF);
 }
 
 /* Behind the flags: what the elements start with. fresh: what density says of any element,
@@ -547,34 +556,34 @@ static ONCE void start_elements(struct adaptive *a)
 {
     uint64_t live_rows = 0, live_cols = 0;
     for (uint64_t i = 0; a->selects && i < a->rows; i++)
-        if (a->row_live[i]) {
+        if (a->memory.row_live[i]) {
             live_rows++;
             a->last_row = i;
         }
     for (uint64_t i = 0; a->selects && i < a->cols; i++)
-        if (a->column[i].live) {
+        if (a->memory.column[i].live) {
             live_cols++;
             a->last_col = i;
         }
     a->open_left = live_rows * live_cols;
-    a->fresh = COUNTER_HALF;
+    a->counters.fresh = COUNTER_HALF;
     if (a->selects && a->w->support != SUPPORT_DENSE && a->open_left > 0) {
         uint64_t p = (a->nnz << 20) / a->open_left; /* nnz < 2^32 */
-        a->fresh = counter_of((uint32_t)(p > 1046000 ? 1046000 : p), 1);
+        a->counters.fresh = counter_of((uint32_t)(p > 1046000 ? 1046000 : p), 1);
     }
     for (uint64_t i = 0; i < a->cols; i++) {
-        a->column[i].stored = a->fresh;
-        a->column[i].sign = COUNTER_HALF;
-        a->column[i].map_sign = COUNTER_HALF;
+        a->memory.column[i].stored = a->counters.fresh;
+        a->memory.column[i].sign = COUNTER_HALF;
+        a->memory.column[i].map_sign = COUNTER_HALF;
     }
-    FILL(a->beside, a->fresh);
-    FILL(a->densities, a->fresh);
-    FILL(a->places, a->fresh);
-    FILL(a->kernel, a->fresh);
-    FILL(a->by_state, a->fresh);
-    FILL(a->near_ranks, a->fresh);
-    FILL(a->zero, COUNTER_HALF);
-    FILL(a->exponent, COUNTER_HALF);
+    FILL(a->counters.beside, a->counters.fresh);
+    FILL(a->counters.densities, a->counters.fresh);
+    FILL(a->counters.places, a->counters.fresh);
+    FILL(a->counters.kernel, a->counters.fresh);
+    FILL(a->counters.by_state, a->counters.fresh);
+    FILL(a->counters.near_ranks, a->counters.fresh);
+    FILL(a->counters.zero, COUNTER_HALF);
+    FILL(a->counters.exponent, COUNTER_HALF);
     start_nodes(a);
     start_signs(a);
     start_sizes(a);
@@ -597,9 +606,9 @@ static ONCE struct adaptive_room adaptive_room_of(const struct weight *w)
     struct adaptive_room room = {.rows = (size_t)rows, .source = (size_t)w->source_rows};
     room.sign_places = place < 64 ? (uint32_t)place : 64;
     room.quantizers = BUILT_PART(TRELLIS) && w->trellis ? 2 : 1;
-    room.chosen = room.quantizers * sizeof *a->chosen;
-    room.sums = (4 * 11 * room.sign_places * sizeof *a->sign_sum + 7) & ~(size_t)7;
-    room.columns = (size_t)(w->count / rows) * sizeof *a->column;
+    room.chosen = room.quantizers * sizeof *a->mix.chosen;
+    room.sums = (4 * 11 * room.sign_places * sizeof *a->memory.sign_sum + 7) & ~(size_t)7;
+    room.columns = (size_t)(w->count / rows) * sizeof *a->memory.column;
     return room;
 }
 
@@ -619,12 +628,12 @@ static void adaptive_place(struct adaptive *a, void *mem)
     a->cols = a->w->count / a->rows;
     a->place = p.place < UINT32_MAX ? (uint32_t)p.place : UINT32_MAX;
     a->place_row = p.line < UINT32_MAX ? (uint32_t)p.line : UINT32_MAX;
-    a->sign_places = room.sign_places;
-    a->chosen = (void *)at;
-    a->sign_sum = (void *)(at += room.chosen);
-    a->column = (void *)(at += room.sums);
-    a->row_live = at += room.columns;
-    a->source_live = at + room.rows;
+    a->memory.sign_places = room.sign_places;
+    a->mix.chosen = (void *)at;
+    a->memory.sign_sum = (void *)(at += room.chosen);
+    a->memory.column = (void *)(at += room.sums);
+    a->memory.row_live = at += room.columns;
+    a->memory.source_live = at + room.rows;
     start_mixing(a, room.quantizers);
 }
 
@@ -634,15 +643,15 @@ static enum pith_status adaptive_begin(struct adaptive *a)
 {
     const struct weight *w = a->w;
     enum pith_status st = PITH_OK;
-    a->low = 0;
-    a->high = UINT32_MAX;
+    a->coder.low = 0;
+    a->coder.high = UINT32_MAX;
     a->selects = w->support != SUPPORT_DENSE || w->grid == GRID_PLAIN;
     if (w->grid == GRID_CODEBOOK) {
-        st = pith_codebook_open(&a->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
-                                w->n_centroids);
+        st = pith_codebook_open(&a->group.codebooks, w->codebook.bytes, w->codebook.n_bytes,
+                                w->n_groups, w->n_centroids);
         if (st == PITH_OK)
             st = next_group(a);
-        if (w->n_groups == 1 && a->has_zero)
+        if (w->n_groups == 1 && a->group.has_zero)
             a->selects = true;
     }
     return st;
@@ -658,7 +667,7 @@ static enum pith_status adaptive_enter(struct adaptive *a, uint64_t first, uint6
     a->element = first;
     a->left = a->nnz = nnz;
     a->taken = 0;
-    while (a->w->grid == GRID_CODEBOOK && a->group_end <= first && !st)
+    while (a->w->grid == GRID_CODEBOOK && a->group.end <= first && !st)
         st = next_group(a);
     return st;
 }
@@ -670,9 +679,9 @@ static void code_flags(struct adaptive *a)
     start_column_flags(a);
     if (a->selects) {
         if (a->rows > 1)
-            code_row_flags(a, a->row_live, a->rows);
+            code_row_flags(a, a->memory.row_live, a->rows);
         else
-            a->row_live[0] = 1;
+            a->memory.row_live[0] = 1;
         code_column_flags(a, a->w->source_rows);
     }
     if (a->w->grid == GRID_PLAIN)

@@ -36,11 +36,11 @@ static ONCE void build_tables(struct adaptive *a)
     uint32_t next = 0;
     for (int32_t x = -2047; x <= 2047; x++)
         for (uint32_t p = squash(x) >> 4; next <= p; next++)
-            a->stretch[next] = (int16_t)x;
+            a->mix.stretch[next] = (int16_t)x;
     for (; next < 4096; next++)
-        a->stretch[next] = 2047;
+        a->mix.stretch[next] = 2047;
     for (uint32_t n = 0; n < 256; n++)
-        a->rate[n] = (uint16_t)(524288 / (32 * n + RATE_START));
+        a->mix.rate[n] = (uint16_t)(524288 / (32 * n + RATE_START));
 }
 
 /* p: in 1/2^20. At least 1000 / 2^20, so that no counter is certain. */
@@ -51,7 +51,7 @@ static inline uint32_t counter_of(uint32_t p, uint32_t count)
 
 static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
 {
-    return a->stretch[counter >> 20];
+    return a->mix.stretch[counter >> 20];
 }
 
 /* All counters of an array alike. */
@@ -74,7 +74,7 @@ static inline uint32_t learned(const struct adaptive *a, uint32_t counter, uint3
 {
     uint32_t count = counter & COUNTER_COUNT, p = counter >> 10, down = bit - 1; /* 0 or all ones */
     uint32_t way = (p ^ ~down) & ((1u << COUNTER_BITS) - 1);
-    uint32_t step = (way >> 5) * a->rate[count] >> 9;
+    uint32_t step = (way >> 5) * a->mix.rate[count] >> 9;
     return (p + ((step ^ down) - down)) << 10 | (count + (count < LIMIT));
 }
 
@@ -175,13 +175,13 @@ static inline uint32_t first_choice(enum decision_kind kind)
 static NOT_INLINE uint32_t code_decision(struct adaptive *a, enum decision_kind kind,
                                          uint32_t choice, const struct decision *d, uint32_t bit)
 {
-    int32_t *all = a->weight[quantizer(a)][kind],
-            *one = a->chosen[quantizer(a)][first_choice(kind) + choice];
+    int32_t *all = a->mix.weight[quantizer(a)][kind],
+            *one = a->mix.chosen[quantizer(a)][first_choice(kind) + choice];
     int32_t input[ADAPTIVE_INPUTS];
     uint32_t n = d->n + 1;
     find_inputs(a, d, input);
     int32_t x = weighted_sum(all, input, n), y = weighted_sum(one, input, n);
-    bit = code_refined(a, a->refined[kind], (x + y) >> 1, bit);
+    bit = code_refined(a, a->mix.refined[kind], (x + y) >> 1, bit);
     learn_weights(all, input, n, x, bit);
     learn_weights(one, input, n, y, bit);
     for (uint32_t i = 0; i < d->n; i++)
@@ -208,13 +208,13 @@ static ONCE void start_mixing(struct adaptive *a, uint32_t quantizers)
         for (uint32_t k = 0; k < DECISION_KINDS; k++)
             for (uint32_t i = 0; i < ADAPTIVE_INPUTS; i++) {
                 int32_t w = first_weight[k][i] * 256;
-                a->weight[z][k][i] = w;
+                a->mix.weight[z][k][i] = w;
                 for (uint32_t c = 0; c < choices((enum decision_kind)k); c++)
-                    a->chosen[z][first_choice((enum decision_kind)k) + c][i] = w;
+                    a->mix.chosen[z][first_choice((enum decision_kind)k) + c][i] = w;
             }
     for (uint32_t k = 0; k < DECISION_KINDS; k++)
         for (int32_t i = 0; i < (int32_t)REFINED; i++)
-            a->refined[k][i] = squash((i - 16) * 128) << 10;
+            a->mix.refined[k][i] = squash((i - 16) * 128) << 10;
 }
 
 #endif

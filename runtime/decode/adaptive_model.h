@@ -58,50 +58,33 @@ struct adaptive_column {
     uint8_t live;   /* bit 0: live; bit 1: an element was stored */
 };
 
-struct adaptive {
-    /* coder */
+struct adaptive_coder {
     uint32_t low, high, code;
     const uint8_t *at, *end; /* decoder */
     uint64_t missing;        /* bytes read past the end */
     uint8_t *out;            /* encoder; NULL: only counts */
     uint64_t out_bytes, out_cap;
+};
 
-    /* the tensor */
-    const struct weight *w;
-    uint64_t rows, cols; /* rows of the slice at hand */
-    uint32_t place,
-        place_row;      /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
-    uint32_t zero_bits; /* plain grid: low bits of the mantissa that are 0 everywhere */
-    bool selects;       /* elements are stored or not, rows and columns live or not */
+/* The codebook of the group at hand. */
+struct adaptive_group {
     struct codebook_reader codebooks;
-    uint64_t group_end;
-    uint32_t n_negative, n_positive; /* centroids of the group below and above zero */
+    uint64_t end;
+    uint32_t n_negative, n_positive; /* centroids below and above zero */
     bool has_zero;
+    float values[256];
+};
 
-    /* where it is */
-    uint64_t row, col;           /* in the slice */
-    uint64_t element;            /* of the tensor */
-    uint64_t nnz;                /* stored elements of the slice */
-    uint64_t left;               /* of them to come, of sparse tensors; else a number above 0 */
-    uint64_t taken;              /* decoder: of them handed out */
-    struct row_slices slices;    /* decoder: to come */
-    uint64_t last_row, last_col; /* live ones */
-    uint64_t open_left;          /* elements to come in live rows and columns */
-    bool row_any;
-    uint32_t run; /* one bit for each of the last 8 elements of the row: stored */
-    uint32_t row_rank;
-    uint32_t state; /* of the trellis; 0 without one */
-    bool odd;       /* the element's level */
-    int32_t size;   /* of the element, with its sign */
-
-    /* sizes */
+struct adaptive_sizes {
     uint32_t mean, count, row_mean, row_count; /* of the tensor, of the row */
     uint32_t before[3];                        /* sizes of the row's last elements */
     int32_t agreement, balance; /* of the row's signs: with the row above; among each other */
     /* the size expected of the element: by row and column together, by each, by those around */
     uint32_t expected, of_row, of_column, near;
+};
 
-    /* counters */
+/* A decision's are named after what it knows. */
+struct adaptive_counters {
     uint32_t fresh; /* of an element about which nothing is known */
     uint32_t row_stored;
     uint32_t beside[2][64], densities[64], places[128], kernel[64], near_ranks[256];
@@ -119,21 +102,58 @@ struct adaptive {
     uint32_t far_bits[FAR_BITS + 1], far_first[FAR_BITS + 1];
     uint32_t zero[4];
     uint32_t exponent[256];
+};
 
-    /* mixing */
+/* Weights of the counters of a decision, and the tables that mixing reads. */
+struct adaptive_mix {
     int32_t weight[2][DECISION_KINDS][ADAPTIVE_INPUTS]; /* of each quantizer of the trellis */
     uint32_t refined[DECISION_KINDS][REFINED];
     uint16_t rate[256];
     int16_t stretch[4096];
-    float codebook[256];
+    int32_t (*chosen)[ALL_CHOICES][ADAPTIVE_INPUTS]; /* [quantizers], in memory of its own */
+};
 
-    /* as much as the tensor needs, in memory of its own */
-    int32_t (*chosen)[ALL_CHOICES][ADAPTIVE_INPUTS]; /* [quantizers] */
-    uint32_t *sign_sum;                              /* [4, 11, sign_places] */
+/* As much as the tensor needs, in memory of its own. */
+struct adaptive_memory {
+    uint32_t *sign_sum; /* [4, 11, sign_places] */
     uint32_t sign_places;
     struct adaptive_column *column; /* [cols] */
     uint8_t *row_live;              /* [rows] */
     uint8_t *source_live;           /* [rows of the source] */
+};
+
+struct adaptive {
+    struct adaptive_coder coder;
+
+    /* the tensor */
+    const struct weight *w;
+    uint64_t rows, cols; /* rows of the slice at hand */
+    uint32_t place,
+        place_row;      /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
+    uint32_t zero_bits; /* plain grid: low bits of the mantissa that are 0 everywhere */
+    bool selects;       /* elements are stored or not, rows and columns live or not */
+    struct adaptive_group group;
+
+    /* where it is */
+    uint64_t row, col;           /* in the slice */
+    uint64_t element;            /* of the tensor */
+    uint64_t nnz;                /* stored elements of the slice */
+    uint64_t left;               /* of them to come, of sparse tensors; else a number above 0 */
+    uint64_t taken;              /* decoder: of them handed out */
+    struct row_slices slices;    /* decoder: to come */
+    uint64_t last_row, last_col; /* live ones */
+    uint64_t open_left;          /* elements to come in live rows and columns */
+    bool row_any;
+    uint32_t run; /* one bit for each of the last 8 elements of the row: stored */
+    uint32_t row_rank;
+    uint32_t state; /* of the trellis; 0 without one */
+    bool odd;       /* the element's level */
+    int32_t size;   /* of the element, with its sign */
+
+    struct adaptive_sizes sizes;
+    struct adaptive_counters counters;
+    struct adaptive_mix mix;
+    struct adaptive_memory memory;
 };
 
 struct adaptive_element {

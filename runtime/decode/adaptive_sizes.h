@@ -32,28 +32,29 @@ static inline uint32_t magnitude(int32_t v)
 
 static inline uint32_t size_back(const struct adaptive *a, uint64_t back)
 {
-    return back > 1 && a->col >= back ? magnitude(a->column[a->col - back].size) : 0;
+    return back > 1 && a->col >= back ? magnitude(a->memory.column[a->col - back].size) : 0;
 }
 
 /* A channel and a line back count where there is such a thing. */
 static inline uint32_t size_near(const struct adaptive *a)
 {
-    const struct adaptive_column *c = &a->column[a->col];
+    const struct adaptive_column *c = &a->memory.column[a->col];
     uint32_t next = a->col + 1 < a->cols ? magnitude(c[1].size) : 0;
-    return 4 * a->before[0] + 2 * a->before[1] + a->before[2] + 3 * magnitude(c->size) + c->above +
-           next + 2 * size_back(a, a->place) + 2 * size_back(a, a->place_row);
+    return 4 * a->sizes.before[0] + 2 * a->sizes.before[1] + a->sizes.before[2] +
+           3 * magnitude(c->size) + c->above + next + 2 * size_back(a, a->place) +
+           2 * size_back(a, a->place_row);
 }
 
 /* Once an element: its decisions do not change what is expected. */
 static void expect_size(struct adaptive *a)
 {
-    int32_t mean = eighths(a->mean), row = eighths(a->row_mean) - mean;
-    int32_t column = eighths(a->column[a->col].mean) - mean;
+    int32_t mean = eighths(a->sizes.mean), row = eighths(a->sizes.row_mean) - mean;
+    int32_t column = eighths(a->memory.column[a->col].mean) - mean;
     int32_t near = eighths(16 * size_near(a) + 8) - mean - 24;
-    a->expected = within((row + column) / 2 + 24, 63);
-    a->of_row = within(row / 4 + 8, 15);
-    a->of_column = within(column / 4 + 8, 15);
-    a->near = within(near / 2 + 20, 63);
+    a->sizes.expected = within((row + column) / 2 + 24, 63);
+    a->sizes.of_row = within(row / 4 + 8, 15);
+    a->sizes.of_column = within(column / 4 + 8, 15);
+    a->sizes.near = within(near / 2 + 20, 63);
 }
 
 static inline int32_t sign_of(int32_t v)
@@ -74,39 +75,39 @@ static inline uint32_t smaller(uint32_t a, uint32_t b)
 /* Behind every element of the tensor, coded or not; v: its size with its sign. */
 static void learn_size(struct adaptive *a, int32_t v)
 {
-    struct adaptive_column *c = &a->column[a->col];
+    struct adaptive_column *c = &a->memory.column[a->col];
     int32_t size = (int32_t)magnitude(v), x = SIZE_ONE * size + SIZE_NONE;
     uint32_t column = c->mean;
     follow(&column, x, 3 + smaller(c->count, COLUMN_COUNT_MAX));
     c->mean = column & 0xffffff;
-    follow(&a->row_mean, x, 4 + smaller(a->row_count, ROW_COUNT_MAX));
-    follow(&a->mean, x, 2 + smaller(a->count, TENSOR_COUNT_MAX));
+    follow(&a->sizes.row_mean, x, 4 + smaller(a->sizes.row_count, ROW_COUNT_MAX));
+    follow(&a->sizes.mean, x, 2 + smaller(a->sizes.count, TENSOR_COUNT_MAX));
     c->count = smaller(c->count + 1u, COLUMN_COUNT_MAX) & 255;
-    a->row_count = smaller(a->row_count + 1, ROW_COUNT_MAX);
-    a->count = smaller(a->count + 1, TENSOR_COUNT_MAX);
-    a->agreement += 256 * sign_of(c->size) * sign_of(v) - a->agreement / 16;
-    a->balance += 64 * sign_of(v) - a->balance / 16;
+    a->sizes.row_count = smaller(a->sizes.row_count + 1, ROW_COUNT_MAX);
+    a->sizes.count = smaller(a->sizes.count + 1, TENSOR_COUNT_MAX);
+    a->sizes.agreement += 256 * sign_of(c->size) * sign_of(v) - a->sizes.agreement / 16;
+    a->sizes.balance += 64 * sign_of(v) - a->sizes.balance / 16;
     c->above = (uint16_t)magnitude(c->size);
     c->size = (int16_t)v;
-    a->before[2] = a->before[1];
-    a->before[1] = a->before[0];
-    a->before[0] = (uint32_t)size;
+    a->sizes.before[2] = a->sizes.before[1];
+    a->sizes.before[1] = a->sizes.before[0];
+    a->sizes.before[0] = (uint32_t)size;
 }
 
 static inline void start_row_sizes(struct adaptive *a)
 {
-    a->row_mean = a->mean;
-    a->row_count = 0;
-    a->agreement = a->balance = 0;
-    memset(a->before, 0, sizeof a->before);
+    a->sizes.row_mean = a->sizes.mean;
+    a->sizes.row_count = 0;
+    a->sizes.agreement = a->sizes.balance = 0;
+    memset(a->sizes.before, 0, sizeof a->sizes.before);
 }
 
 static ONCE void start_sizes(struct adaptive *a)
 {
-    a->mean = 2 * SIZE_ONE;
-    a->count = 0;
+    a->sizes.mean = 2 * SIZE_ONE;
+    a->sizes.count = 0;
     for (uint64_t i = 0; i < a->cols; i++)
-        a->column[i].mean = a->mean & 0xffffff;
+        a->memory.column[i].mean = a->sizes.mean & 0xffffff;
 }
 
 /* A step of a sum of sizes with signs: 0, 1, 2 .. 3, 4 .. 6, 7 .. 11, more. */
@@ -119,7 +120,7 @@ static inline uint32_t step_of(int32_t v, int32_t most)
 
 static inline int32_t signed_back(const struct adaptive *a, bool there, uint32_t back)
 {
-    return there ? a->column[a->col - back].size : 0;
+    return there ? a->memory.column[a->col - back].size : 0;
 }
 
 #endif

@@ -102,12 +102,14 @@ static void set_segments(const struct conv_run *r)
             l->depthwise ? depthwise_tap(r->k->group, c->kh, c->kw, s) : (uint64_t)s * step;
         tap = tap < taps ? tap : 0;
         uint64_t y = tap / c->kw * c->dil_h, x = tap % c->kw * c->dil_w;
-        if (GRID_BUILT && l->rows_folded)
-            y = (uint64_t)s * l->step_h;
+        if (GRID_BUILT && l->grid.rows_folded)
+            y = (uint64_t)s * l->grid.step_h;
         r->segment[s] = (uint32_t)(y * l->row + x * l->pixel);
-        if (GRID_BUILT && l->step_h * l->step_w > 1)
-            r->segment[s] = (uint32_t)(y / l->step_h * l->row + y % l->step_h * l->down_bytes +
-                                       x / l->step_w * l->pixel + x % l->step_w * l->across_bytes);
+        if (GRID_BUILT && l->grid.step_h * l->grid.step_w > 1)
+            r->segment[s] =
+                (uint32_t)(y / l->grid.step_h * l->row + y % l->grid.step_h * l->grid.down_bytes +
+                           x / l->grid.step_w * l->pixel +
+                           x % l->grid.step_w * l->grid.across_bytes);
     }
 }
 
@@ -223,7 +225,7 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
                               .oy = oy,
                               .channel = c0,
                               .rows = r->l->in_rows - missing};
-    if (GRID_BUILT && (r->l->folded || r->l->step_h > 1 || r->l->step_w > 1))
+    if (GRID_BUILT && (r->l->grid.folded || r->l->grid.step_h > 1 || r->l->grid.step_w > 1))
         pith_integer_fill_places(r->c, r->l, &r->k->bytes, &from, band);
     else {
         from.rows = r->l->in_rows - missing * r->c->stride_h;
@@ -336,12 +338,12 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                   .segment = r->segment,
                                   .segments = l->segments,
                                   .steps = l->steps,
-                                  .w = r->packed + group * l->group_bytes +
-                                       o / r->l->nr * l->panel_bytes,
-                                  .panel_bytes = l->panel_bytes,
+                                  .w = r->packed + group * l->prep.group_bytes +
+                                       o / r->l->nr * l->prep.panel_bytes,
+                                  .panel_bytes = l->prep.panel_bytes,
                                   .table = (const int8_t *)r->packed - TABLE,
-                                  .halved = SLOTS_BUILT && l->slots_halved,
-                                  .fetches = SLOTS_BUILT && l->slots_fetch,
+                                  .halved = SLOTS_BUILT && l->slots.halved,
+                                  .fetches = SLOTS_BUILT && l->slots.fetch,
                                   .to = outputs_from(r, (size_t)group * l->rounded + o),
                                   .y = b->tile,
                                   .y_step = (c->y_step ? c->y_step : outputs) * element,
@@ -452,7 +454,7 @@ static void fill(void *arg, uint32_t band)
 {
     const struct conv_run *r = arg;
     struct band_place at = place_of(r, band);
-    fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l->band_bytes);
+    fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l->scratch.band_bytes);
 }
 
 /* Parts are cut at multiples of PART, which are multiples of nr: each begins with a panel. */
@@ -460,10 +462,10 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
 {
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = r->l;
-    uint8_t *memory = r->lanes + lane * l->lane_bytes;
+    uint8_t *memory = r->lanes + lane * l->scratch.lane_bytes;
     uint32_t part = (uint32_t)(unit % l->parts), blocks = (l->og + PART - 1) / PART;
     uint64_t band = unit / l->parts;
-    uint8_t *filled = r->bands + (l->filled_first ? band : lane) * l->band_bytes;
+    uint8_t *filled = r->bands + (l->filled_first ? band : lane) * l->scratch.band_bytes;
     struct band_place at = place_of(r, band);
     struct conv_band b = {.image = at.image,
                           .oy = at.oy,
@@ -473,7 +475,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
                           .x = filled,
                           .pixel = (void *)memory,
                           .tile = memory + aligned_bytes(TILE * sizeof *b.pixel)};
-    b.windows = b.tile + l->tile_bytes;
+    b.windows = b.tile + l->scratch.tile_bytes;
     if (l->in_place)
         b.x = r->data->x + (b.image * c->h + (size_t)b.oy * c->stride_h) * l->row +
               at.channel * integer_x_bytes(c);
@@ -481,7 +483,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
         fill_band(r, b.image, b.oy, at.channel, filled);
     if (l->depthwise)
         depthwise_rows(r, &b);
-    else if (GRID_BUILT && l->grid)
+    else if (GRID_BUILT && l->grid.used)
         product_grid(r, &b, at.group);
     else
         product_rows(r, &b, at.group);
@@ -505,13 +507,13 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct integer_la
         r.zero = data->zero_x - (c->x_signed ? 0 : 32768);
     else
         r.zero = (uint8_t)(data->zero_x + (c->x_signed ? 128 : 0));
-    r.packed = (const uint8_t *)data->prep + l->packed_at;
+    r.packed = (const uint8_t *)data->prep + l->prep.packed_at;
     r.offset = (void *)scratch;
     /* half of what is in front of the segments is offsets, half factors: set_memory */
-    r.factor = (void *)(scratch + l->segment_at / 2);
-    r.segment = (void *)(scratch + l->segment_at);
-    r.lanes = scratch + l->lanes_at;
-    r.bands = scratch + l->bands_at;
+    r.factor = (void *)(scratch + l->scratch.segment_at / 2);
+    r.segment = (void *)(scratch + l->scratch.segment_at);
+    r.lanes = scratch + l->scratch.lanes_at;
+    r.bands = scratch + l->scratch.bands_at;
     set_outputs(&r);
     set_segments(&r);
     uint64_t groups = l->depthwise ? 1 : c->groups;

@@ -66,8 +66,8 @@ uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run)
 static uint64_t slots_bytes(const struct integer_layout *l, const struct integer_conv *c)
 {
     uint64_t panels = l->rounded / SLOTS_NR, groups = pith_integer_most_groups(c, l->run);
-    uint64_t head = l->in_spans ? spans_bytes(l->steps * groups) : 0;
-    uint64_t panel = head + slots_groups_bytes(l->steps * groups, l->slots_halved);
+    uint64_t head = l->slots.in_spans ? spans_bytes(l->steps * groups) : 0;
+    uint64_t panel = head + slots_groups_bytes(l->steps * groups, l->slots.halved);
     return aligned_bytes(panels * sizeof(struct slots_panel)) + panels * panel +
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
@@ -117,16 +117,16 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
     const uint64_t window = (uint64_t)c->kh * c->kw * l->cg;
     const bool picture = !c->channels_last && c->kh <= PICTURE_ROWS;
     const uint32_t rows = c->stride_h > 1 && !picture ? c->stride_h : c->kh;
-    l->down = l->across = l->step_h = l->step_w = 1;
-    l->grid = GRID_BUILT && k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise &&
-              !c->words && window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
-    if (!GRID_BUILT || !l->grid)
+    l->grid.down = l->grid.across = l->grid.step_h = l->grid.step_w = 1;
+    l->grid.used = GRID_BUILT && k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise &&
+                   !c->words && window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
+    if (!GRID_BUILT || !l->grid.used)
         return;
     l->gemm = k->gemm_grid;
-    l->step_h = c->stride_h;
-    l->step_w = c->stride_w;
-    l->down = least(c->stride_h, (uint64_t)(c->kh - 1) * c->dil_h + 1);
-    l->across = least(c->stride_w, (uint64_t)(c->kw - 1) * c->dil_w + 1);
+    l->grid.step_h = c->stride_h;
+    l->grid.step_w = c->stride_w;
+    l->grid.down = least(c->stride_h, (uint64_t)(c->kh - 1) * c->dil_h + 1);
+    l->grid.across = least(c->stride_w, (uint64_t)(c->kw - 1) * c->dil_w + 1);
     const bool apart = c->kh <= c->stride_h && c->kw <= c->stride_w;
     const uint64_t most = apart ? MOST_APART : MOST_FOLDED;
     if (c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > most ||
@@ -134,12 +134,12 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
         return;
     const uint64_t plain = c->kh * c->kw * ceil_div(l->cg, TILE_BYTES);
     const uint64_t columns = tiles_of_folded(c, 1), both = tiles_of_folded(c, rows);
-    l->rows_folded = both * 2 <= columns || (c->stride_h > 1 && both < columns);
-    l->folded = l->rows_folded || (c->stride_w > 1 && columns < plain);
-    if (l->folded)
-        l->across = c->stride_w;
-    if (l->rows_folded)
-        l->down = rows;
+    l->grid.rows_folded = both * 2 <= columns || (c->stride_h > 1 && both < columns);
+    l->grid.folded = l->grid.rows_folded || (c->stride_w > 1 && columns < plain);
+    if (l->grid.folded)
+        l->grid.across = c->stride_w;
+    if (l->grid.rows_folded)
+        l->grid.down = rows;
 }
 
 /* Segments are runs of x that lie side by side under a window. In channels-last order the taps of a
@@ -153,17 +153,18 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
         uint64_t blocks = depthwise_blocks(k->block, c->outputs);
         l->segments = (uint32_t)((taps + k->group - 1) / k->group * k->group);
         l->rounded = (uint32_t)(blocks * k->block);
-        l->panel_bytes = (uint64_t)l->segments * k->block * element;
-        l->group_bytes = blocks * l->panel_bytes;
+        l->prep.panel_bytes = (uint64_t)l->segments * k->block * element;
+        l->prep.group_bytes = blocks * l->prep.panel_bytes;
         return l->packing == PACK_PLAIN;
     }
-    bool joined = c->dil_w == 1 && c->groups == 1 && (!GRID_BUILT || !l->grid || l->step_w == 1);
+    bool joined =
+        c->dil_w == 1 && c->groups == 1 && (!GRID_BUILT || !l->grid.used || l->grid.step_w == 1);
     l->segments = (uint32_t)(joined ? c->kh : taps);
     l->run = joined ? c->kw * l->cg : l->cg;
-    if (GRID_BUILT && l->folded) {
-        const uint32_t rows = l->rows_folded ? l->down : 1;
+    if (GRID_BUILT && l->grid.folded) {
+        const uint32_t rows = l->grid.rows_folded ? l->grid.down : 1;
         l->segments = (uint32_t)ceil_div(c->kh, rows);
-        l->run = (uint32_t)ceil_div(c->kw, l->across) * rows * l->across * l->cg;
+        l->run = (uint32_t)ceil_div(c->kw, l->grid.across) * rows * l->grid.across * l->cg;
     }
     if (SLOTS_BUILT && l->packing == PACK_SLOTS && joined) {
         l->run *= l->segments;
@@ -171,22 +172,22 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
     }
     l->steps = (l->run + l->k_step - 1) / l->k_step;
     l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
-    l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
+    l->prep.panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
-        l->panel_bytes = sizeof(struct slots_panel);
-    l->group_bytes = l->panel_bytes * (l->rounded / l->nr);
+        l->prep.panel_bytes = sizeof(struct slots_panel);
+    l->prep.group_bytes = l->prep.panel_bytes * (l->rounded / l->nr);
     if (!fits_packing(l, c))
         return false;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
-        l->group_bytes = slots_bytes(l, c);
+        l->prep.group_bytes = slots_bytes(l, c);
     return true;
 }
 
 static uint64_t band_pixels(const struct integer_layout *l, bool parallel)
 {
-    if (!GRID_BUILT || !l->grid || parallel)
+    if (!GRID_BUILT || !l->grid.used || parallel)
         return BAND_PIXELS;
-    return l->folded ? FOLDED_PIXELS : GRID_PIXELS;
+    return l->grid.folded ? FOLDED_PIXELS : GRID_PIXELS;
 }
 
 /* Places of a row of the grid, of which some stand for no pixel. */
@@ -199,7 +200,8 @@ static uint64_t grid_width(const struct integer_conv *c)
  * neighbours of a row of x lie side by side, so that they are copied at once. */
 static void set_places(struct integer_layout *l, const struct integer_conv *c, bool parallel)
 {
-    const uint32_t down = l->rows_folded ? l->down : 1, across = l->folded ? l->across : 1;
+    const uint32_t down = l->grid.rows_folded ? l->grid.down : 1,
+                   across = l->grid.folded ? l->grid.across : 1;
     const uint64_t most = parallel ? BAND_BYTES : GRID_BYTES;
     const uint64_t rows = band_pixels(l, parallel) / c->ow + 1;
     l->width = grid_width(c);
@@ -207,14 +209,15 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
     l->row = l->width * l->pixel;
     const uint64_t bands = ceil_div(c->oh, least(rows, most / l->row + 1));
     l->rows = (uint32_t)ceil_div(c->oh, bands);
-    l->in_rows = l->rows + (l->rows_folded ? l->segments - 1
-                                           : (uint64_t)(c->kh - 1) * c->dil_h / c->stride_h);
+    l->in_rows = l->rows + (l->grid.rows_folded ? l->segments - 1
+                                                : (uint64_t)(c->kh - 1) * c->dil_h / c->stride_h);
     const uint64_t plane = l->in_rows * l->row;
-    l->channel_bytes = l->folded && !c->channels_last ? across : 1;
-    l->across_bytes = !l->folded ? plane : c->channels_last ? l->cg : 1;
-    l->down_bytes = l->rows_folded ? (uint64_t)across * l->cg : plane * (l->across / across);
-    const uint64_t planes = (uint64_t)(l->down / down) * (l->across / across);
-    l->band_bytes = aligned_bytes(planes * plane + l->k_step);
+    l->grid.channel_bytes = l->grid.folded && !c->channels_last ? across : 1;
+    l->grid.across_bytes = !l->grid.folded ? plane : c->channels_last ? l->cg : 1;
+    l->grid.down_bytes =
+        l->grid.rows_folded ? (uint64_t)across * l->cg : plane * (l->grid.across / across);
+    const uint64_t planes = (uint64_t)(l->grid.down / down) * (l->grid.across / across);
+    l->scratch.band_bytes = aligned_bytes(planes * plane + l->k_step);
 }
 
 static uint64_t macs_of_group(const struct integer_layout *l, const struct integer_conv *c)
@@ -232,7 +235,7 @@ static uint32_t rows_for_threads(const struct integer_layout *l, const struct in
     const uint32_t parts = l->depthwise ? 1 : (l->og + PART - 1) / PART;
     const uint64_t units = (uint64_t)c->n * (l->depthwise ? 1 : c->groups) * bands * parts;
     const uint32_t threads = env->threads ? env->threads : THREADS;
-    if (!env->parallel_for || l->grid || units >= CHUNKS || macs_of_group(l, c) <= FEW_MACS ||
+    if (!env->parallel_for || l->grid.used || units >= CHUNKS || macs_of_group(l, c) <= FEW_MACS ||
         ((uint32_t)units % threads == 0 && (l->depthwise || l->og % PART == 0)))
         return rows;
     const uint32_t more = bands * threads;
@@ -249,9 +252,10 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
     /* gemm reads whole steps: a segment that ends within one would be read beyond its end, which in
      * x may be the end of the tensor; a band has room for that behind its last row */
-    l->in_place = c->channels_last && as_it_is && !is_padded(c) &&
-                  (l->depthwise ? l->og == 1 : l->run % l->k_step == 0) &&
-                  !(GRID_BUILT && (l->folded || (l->grid && l->step_h * l->step_w > 1)));
+    l->in_place =
+        c->channels_last && as_it_is && !is_padded(c) &&
+        (l->depthwise ? l->og == 1 : l->run % l->k_step == 0) &&
+        !(GRID_BUILT && (l->grid.folded || (l->grid.used && l->grid.step_h * l->grid.step_w > 1)));
     l->width = l->in_place
                    ? c->w
                    : (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w + 1;
@@ -263,8 +267,9 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
         rows = BAND_BYTES / (c->stride_h * l->row) + 1;
     l->rows = rows_for_threads(l, c, env, least(rows, c->oh));
     l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
-    l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
-    if (GRID_BUILT && l->grid && !l->in_place)
+    l->scratch.band_bytes =
+        l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
+    if (GRID_BUILT && l->grid.used && !l->in_place)
         set_places(l, c, parallel);
     l->bands = (c->oh + l->rows - 1) / l->rows;
 }
@@ -299,20 +304,22 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
         l->parts = least(CHUNKS / units, (l->og + PART - 1) / PART);
     units *= l->parts;
     l->chunks = parallel && macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
-    l->tile_bytes =
+    l->scratch.tile_bytes =
         c->y_step ? 0
                   : TILE * aligned_bytes((l->depthwise ? c->outputs : PART) * integer_sum_bytes(c));
-    const bool has_table = SLOTS_BUILT && l->slots_halved;
-    l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
-    l->prep_bytes = l->packed_at + groups * l->group_bytes;
+    const bool has_table = SLOTS_BUILT && l->slots.halved;
+    l->prep.packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
+    l->prep.bytes = l->prep.packed_at + groups * l->prep.group_bytes;
     /* offsets and factors; long sums have offsets of twice the size and no factors */
-    l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
-    l->lanes_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
+    l->scratch.segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
+    l->scratch.lanes_at = aligned_bytes(l->scratch.segment_at + l->segments * sizeof(uint32_t));
     l->filled_first = l->parts > 1 && !l->in_place;
-    l->lane_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes + set_windows(l, c);
+    l->scratch.lane_bytes =
+        aligned_bytes(TILE * sizeof(uint8_t *)) + l->scratch.tile_bytes + set_windows(l, c);
     const uint32_t lanes = pith_op_lanes(env, l->chunks);
-    l->bands_at = l->lanes_at + lanes * l->lane_bytes;
-    l->scratch_bytes = l->bands_at + (l->filled_first ? held : lanes) * l->band_bytes;
+    l->scratch.bands_at = l->scratch.lanes_at + lanes * l->scratch.lane_bytes;
+    l->scratch.bytes =
+        l->scratch.bands_at + (l->filled_first ? held : lanes) * l->scratch.band_bytes;
 }
 
 /* Spans are of bytes: their kernels wait for permutations, not for memory. */
@@ -339,9 +346,9 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         l->nr = SLOTS_NR;
         l->k_step = SLOTS_STEP;
-        l->in_spans = k->slots_in_spans;
-        l->slots_halved = halves_slots(c, k);
-        l->slots_fetch = k->slots_fetch;
+        l->slots.in_spans = k->slots_in_spans;
+        l->slots.halved = halves_slots(c, k);
+        l->slots.fetch = k->slots_fetch;
         l->middle = k->slots_middle;
         l->wide = false;
         l->gemm = k->gemm_slots;

@@ -23,14 +23,35 @@
 enum integer_packing { PACK_PLAIN, PACK_SLOTS, PACK_WINOGRAD };
 
 /* What follows from the geometry and the level. */
+/* Pixels are places of a band, `width` of them in a row. Column x of a band is element x % across
+ * of place x / step_w, row y likewise: elements lie across_bytes and down_bytes apart, in planes of
+ * places where they are not folded into one, and channels channel_bytes. Rows of windows that are
+ * all in a place overlap. */
+struct integer_grid {
+    bool used;        /* l->gemm is gemm_grid */
+    bool folded;      /* a place has all columns up to the next one ... */
+    bool rows_folded; /* and rows up to the next one, or all of a window's */
+    uint32_t down, across, step_h, step_w, channel_bytes;
+    uint64_t down_bytes, across_bytes;
+};
+
+/* The packed weight. */
+struct integer_prep {
+    uint64_t panel_bytes, group_bytes, packed_at, bytes;
+};
+
+struct integer_scratch {
+    uint64_t band_bytes, tile_bytes, lane_bytes, segment_at, lanes_at, bands_at, bytes;
+};
+
 struct integer_layout {
     bool depthwise, in_place;
     enum integer_packing packing;
-    bool in_spans, slots_halved, slots_fetch; /* PACK_SLOTS */
+    struct {
+        bool in_spans, halved, fetch;
+    } slots; /* PACK_SLOTS */
     bool filled_first;
-    bool grid;   /* l->gemm is gemm_grid: pixels are places of a band, `width` of them in a row */
-    bool folded; /* of a grid: a place has all columns up to the next one ... */
-    bool rows_folded;                      /* and rows up to the next one, or all of a window's */
+    struct integer_grid grid;
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
@@ -43,13 +64,8 @@ struct integer_layout {
     uint64_t window_bytes;
     void (*gemm)(const struct gemm_i8_job *job); /* of bytes or words */
     uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */
-    /* Column x of a band is element x % across of place x / step_w, row y likewise: elements lie
-     * across_bytes and down_bytes apart, in planes of places where they are not folded into one,
-     * and channels channel_bytes. Rows of windows that are all in a place overlap. */
-    uint32_t down, across, step_h, step_w, channel_bytes;
-    uint64_t down_bytes, across_bytes;
-    uint64_t panel_bytes, group_bytes, packed_at, prep_bytes;
-    uint64_t band_bytes, tile_bytes, lane_bytes, segment_at, lanes_at, bands_at, scratch_bytes;
+    struct integer_prep prep;
+    struct integer_scratch scratch;
 };
 
 static inline uint32_t least(uint64_t a, uint64_t b)

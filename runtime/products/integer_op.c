@@ -151,9 +151,9 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
         conv ? op->layout.run > op->layout.cg : (uint32_t)args->attr[ATTR_MATMUL_TRANS_B];
     uint32_t group =
         c->groups << 4; /* < 2^29: is_small; folded places have one and small strides */
-    if (GRID_BUILT && op->layout.folded)
-        group = 1u << 30 | c->channels_last << 29 | op->layout.rows_folded << 28 |
-                op->layout.down << 16 | op->layout.across << 4;
+    if (GRID_BUILT && op->layout.grid.folded)
+        group = 1u << 30 | c->channels_last << 29 | op->layout.grid.rows_folded << 28 |
+                op->layout.grid.down << 16 | op->layout.grid.across << 4;
     return prep_form(conv ? PREP_CONV_INTEGER : PREP_MATMUL_INTEGER,
                      group | packing << 2 | way << 1 | c->words);
 }
@@ -239,8 +239,8 @@ static void packed_workspace(const struct op_args *args, const struct op_env *en
 {
     (void)env;
     const struct integer_op *op = args->lowered;
-    need->prep_bytes = op->layout.prep_bytes;
-    need->scratch_bytes = op->layout.scratch_bytes;
+    need->prep_bytes = op->layout.prep.bytes;
+    need->scratch_bytes = op->layout.scratch.bytes;
     need->prep_form = form_of(args, &op->conv);
     if (!pith_weight_borrow(args->weight))
         need->prep_scratch_bytes =

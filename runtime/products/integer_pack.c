@@ -145,15 +145,15 @@ static void pack_group(const struct integer_layout *l, const struct integer_weig
     const uint64_t segment = (uint64_t)l->steps * l->k_step * l->nr;
     const bool words = packs_words(l);
     /* words leave nothing out but in the last panel */
-    const uint64_t zeros = !words ? l->group_bytes : l->og % l->nr ? l->panel_bytes : 0;
-    memset(packed + l->group_bytes - zeros, 0, zeros);
+    const uint64_t zeros = !words ? l->prep.group_bytes : l->og % l->nr ? l->prep.panel_bytes : 0;
+    memset(packed + l->prep.group_bytes - zeros, 0, zeros);
     /* a matrix whose outputs lie side by side is read along its rows, all others output by output
      */
     const uint32_t n = weights->output == 1 ? l->nr : 1;
     const size_t taps = (size_t)l->segments * (l->run / l->cg);
     for (uint32_t o = 0; o < l->og && words; o += n) {
         const int8_t *w = (const int8_t *)weights->w + (first + o) * weights->output;
-        uint8_t *to = packed + o / l->nr * l->panel_bytes + o % l->nr * (size_t)4;
+        uint8_t *to = packed + o / l->nr * l->prep.panel_bytes + o % l->nr * (size_t)4;
         if (OUTPUTS_APART && n == 1 && weights->channel == taps) {
             ((uint32_t *)sum)[o] += sum_of(w, taps * l->cg);
             pack_output(l, w, taps, to);
@@ -179,18 +179,19 @@ static void pack_folded(const struct integer_conv *c, const struct integer_layou
                         const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
 {
     const uint64_t step = (uint64_t)l->k_step * l->nr;
-    const uint32_t rows = l->rows_folded ? l->down : 1;
-    memset(packed, 0, l->group_bytes);
+    const uint32_t rows = l->grid.rows_folded ? l->grid.down : 1;
+    memset(packed, 0, l->prep.group_bytes);
     for (uint32_t o = 0; o < l->og; o++)
         for (uint32_t i = 0; i < c->kh * c->kw * l->cg; i++) {
             const uint32_t tap = i / l->cg, channel = i % l->cg, y = tap / c->kw, x = tap % c->kw;
             const uint32_t segment = y / rows;
-            const uint64_t e = x / l->across * l->pixel + y % rows * l->down_bytes +
-                               x % l->across * l->across_bytes + channel * l->channel_bytes;
+            const uint64_t e = x / l->grid.across * l->pixel + y % rows * l->grid.down_bytes +
+                               x % l->grid.across * l->grid.across_bytes +
+                               channel * l->grid.channel_bytes;
             const int32_t w =
                 ((const int8_t *)
                      weights->w)[o * weights->output + channel * weights->channel + tap];
-            packed[o / l->nr * l->panel_bytes +
+            packed[o / l->nr * l->prep.panel_bytes +
                    ((uint64_t)segment * l->steps + e / l->k_step) * step + o % l->nr * l->k_step +
                    e % l->k_step] = (uint8_t)w;
             sum[o] += (uint32_t)w;
@@ -202,8 +203,8 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
                             void *prep)
 {
     uint8_t *sum = prep;
-    uint8_t *packed = (uint8_t *)prep + l->packed_at;
-    memset(sum, 0, l->packed_at);
+    uint8_t *packed = (uint8_t *)prep + l->prep.packed_at;
+    memset(sum, 0, l->prep.packed_at);
     if (l->depthwise) {
         pack_depthwise(c, l, &env->kernels->integer, weights, prep, packed);
         return;
@@ -213,12 +214,12 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
                         l->steps * pith_integer_most_groups(c, l->run), prep, packed);
         return;
     }
-    if (GRID_BUILT && l->folded) {
+    if (GRID_BUILT && l->grid.folded) {
         pack_folded(c, l, weights, prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)
         pack_group(l, weights, c->long_sums, g * l->og,
                    sum + (size_t)g * l->rounded * integer_sum_bytes(c),
-                   packed + g * l->group_bytes);
+                   packed + g * l->prep.group_bytes);
 }

@@ -53,7 +53,7 @@ struct place_row {
 static void fill_row(const struct integer_conv *c, const struct integer_layout *l,
                      const struct place_row *p, uint8_t zero)
 {
-    const int64_t step = l->step_w, w = p->x ? c->w : 0, count = (int64_t)l->width;
+    const int64_t step = l->grid.step_w, w = p->x ? c->w : 0, count = (int64_t)l->width;
     const uint8_t flip = c->x_signed ? 0x80 : 0;
     for (int64_t q = 0, ix = p->ix; q < count;) {
         uint8_t *to = p->to + (size_t)q * l->pixel;
@@ -85,8 +85,8 @@ static void fill_row(const struct integer_conv *c, const struct integer_layout *
  * of more rows than the kernel takes elements are long, as of patches, and copies of them fast. */
 static bool interleaves(const struct integer_conv *c, const struct integer_layout *l)
 {
-    const uint32_t across = l->across, rows = (l->rows_folded ? l->down : 1) * l->cg;
-    return l->folded && !c->channels_last && rows > 1 && rows <= INTERLEAVE_ROWS &&
+    const uint32_t across = l->grid.across, rows = (l->grid.rows_folded ? l->grid.down : 1) * l->cg;
+    return l->grid.folded && !c->channels_last && rows > 1 && rows <= INTERLEAVE_ROWS &&
            (across & (across - 1)) == 0 && across <= 16;
 }
 
@@ -96,24 +96,24 @@ static void interleave_places(const struct integer_conv *c, const struct integer
                               const struct byte_rows *rows, const uint8_t *x,
                               const struct place_band *b, uint8_t *band)
 {
-    const uint32_t folded = l->rows_folded ? l->down : 1;
+    const uint32_t folded = l->grid.rows_folded ? l->grid.down : 1;
     const uint8_t *from[INTERLEAVE_ROWS];
     const struct interleave job = {.x = from,
                                    .rows = folded * l->cg,
-                                   .element = l->across,
+                                   .element = l->grid.across,
                                    .at = -(int64_t)c->pad_left,
                                    .width = c->w,
                                    .flip = c->x_signed ? 0x80 : 0,
                                    .zero = (uint8_t)b->zero};
     for (uint64_t row = 0; row < b->rows; row++)
-        for (uint32_t down = 0; down < l->down; down += folded) {
-            const int64_t top = (int64_t)(b->oy + row) * l->step_h + down - c->pad_top;
+        for (uint32_t down = 0; down < l->grid.down; down += folded) {
+            const int64_t top = (int64_t)(b->oy + row) * l->grid.step_h + down - c->pad_top;
             for (uint32_t i = 0; i < job.rows; i++) {
                 const int64_t iy = top + i / l->cg;
                 const size_t plane = (size_t)(i % l->cg) * c->h;
                 from[i] = iy >= 0 && iy < c->h ? x + (plane + (size_t)iy) * c->w : NULL;
             }
-            rows->interleave(&job, band + row * l->row + down * l->down_bytes, l->width);
+            rows->interleave(&job, band + row * l->row + down * l->grid.down_bytes, l->width);
         }
 }
 
@@ -122,7 +122,8 @@ void pith_integer_fill_places(const struct integer_conv *c, const struct integer
                               const struct byte_rows *rows, const struct place_band *b,
                               uint8_t *band)
 {
-    const uint32_t planes = c->channels_last ? 1 : l->cg, apart = l->folded ? 1 : l->across;
+    const uint32_t planes = c->channels_last ? 1 : l->cg,
+                   apart = l->grid.folded ? 1 : l->grid.across;
     const size_t n = c->channels_last ? l->cg : 1, column = c->channels_last ? c->channels : 1;
     const size_t plane = (size_t)c->h * c->w;
     const uint8_t *x =
@@ -132,16 +133,17 @@ void pith_integer_fill_places(const struct integer_conv *c, const struct integer
         return;
     }
     for (uint64_t row = 0; row < b->rows; row++)
-        for (uint32_t i = 0; i < l->down * apart * planes; i++) {
+        for (uint32_t i = 0; i < l->grid.down * apart * planes; i++) {
             const uint32_t down = i / planes / apart, across = i / planes % apart;
             const uint32_t channel = i % planes;
-            const int64_t iy = (int64_t)(b->oy + row) * l->step_h + down - c->pad_top;
-            struct place_row p = {.to = band + row * l->row + down * l->down_bytes +
-                                        across * l->across_bytes + channel * l->channel_bytes,
+            const int64_t iy = (int64_t)(b->oy + row) * l->grid.step_h + down - c->pad_top;
+            struct place_row p = {.to = band + row * l->row + down * l->grid.down_bytes +
+                                        across * l->grid.across_bytes +
+                                        channel * l->grid.channel_bytes,
                                   .column = column,
                                   .n = n,
                                   .ix = (int64_t)across - c->pad_left,
-                                  .across = l->folded ? l->across : 1};
+                                  .across = l->grid.folded ? l->grid.across : 1};
             if (iy >= 0 && iy < c->h)
                 p.x = x + channel * plane + (size_t)iy * c->w * column;
             fill_row(c, l, &p, (uint8_t)b->zero);

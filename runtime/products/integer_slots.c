@@ -323,7 +323,7 @@ static struct slot_rule slots_rule(const struct integer_layout *l,
         if (i == 0)
             most = least(
                 promised,
-                most_shared(n.all, panels * slots_groups_bytes(n.all, l->slots_halved), rows));
+                most_shared(n.all, panels * slots_groups_bytes(n.all, l->slots.halved), rows));
         if (cost < least_cost && n.all <= most)
             least_cost = cost, best = rules[i];
     }
@@ -360,14 +360,14 @@ static void put_group(const struct integer_layout *l, const struct group *g, uin
                       struct halved_table *table, uint8_t *at, uint32_t n)
 {
     const uint32_t odd = n % 2;
-    at += l->slots_halved ? n / 2 * SLOTS_PAIR_BYTES : (size_t)n * SLOTS_BYTES;
-    uint8_t *place = at + (l->slots_halved ? (odd + 1) * sizeof g->column : 0);
-    if (l->slots_halved && !odd)
+    at += l->slots.halved ? n / 2 * SLOTS_PAIR_BYTES : (size_t)n * SLOTS_BYTES;
+    uint8_t *place = at + (l->slots.halved ? (odd + 1) * sizeof g->column : 0);
+    if (l->slots.halved && !odd)
         memset(at, 0, SLOTS_PAIR_BYTES);
     memcpy(place, g->column, sizeof g->column);
     for (uint32_t i = 0; i < 8; i++)
         place[i] |= (uint8_t)((step >> i & 1) << 7);
-    if (!l->slots_halved)
+    if (!l->slots.halved)
         memcpy(place + sizeof g->column, g->weight, sizeof g->weight);
     else
         for (uint32_t i = 0; i < sizeof g->weight; i++)
@@ -396,7 +396,7 @@ static uint8_t *put_groups(struct walk *k, uint32_t most, struct slots_panel *pa
         lane = g.lane;
     }
     panel->groups = n;
-    return at + slots_groups_bytes(n, k->l->slots_halved);
+    return at + slots_groups_bytes(n, k->l->slots.halved);
 }
 
 /* ---- spans ---------------------------------------------------------------------------------- */
@@ -452,15 +452,15 @@ static uint8_t *put_spans(struct walk *k, uint32_t most, struct slots_panel *pan
 void pith_pack_slots(const struct integer_layout *l, const struct integer_weights *weights,
                      uint64_t rows, uint32_t most, uint32_t *sum, uint8_t *packed)
 {
-    const bool in_spans = l->in_spans;
+    const bool in_spans = l->slots.in_spans;
     const struct slot_rule rule =
         in_spans ? best_reach(l, weights) : slots_rule(l, weights, rows, most);
     put_fn *const put = in_spans ? put_spans : put_groups;
     struct halved_table table = {.value = (int8_t *)packed - TABLE, .known = 1};
     struct slots_panel *panel = (void *)packed;
-    struct slot_sink sink = {.more = (void *)(packed + l->group_bytes)};
+    struct slot_sink sink = {.more = (void *)(packed + l->prep.group_bytes)};
     uint8_t *at = packed + (l->rounded / SLOTS_NR * sizeof *panel + 63) / 64 * 64;
-    if (l->slots_halved)
+    if (l->slots.halved)
         memset(table.value, 0, TABLE);
     for (uint32_t o = 0; o < l->rounded; o += SLOTS_NR, panel++) {
         const struct slots_more *end = sink.more;

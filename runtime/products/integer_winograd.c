@@ -80,8 +80,8 @@ static void set_blocks(struct integer_layout *l, uint64_t tiles, bool parallel)
     if (parallel && l->bands % 2 && l->bands > 1 && l->bands < groups)
         l->bands++;
     l->rows = least((groups + l->bands - 1) / l->bands * (uint64_t)KERNEL_ROWS, tiles);
-    l->band_bytes = aligned_bytes(l->rows * v_tile(l) * sizeof(int16_t));
-    l->tile_bytes = aligned_bytes(l->rows * m_tile(l) * sizeof(int32_t));
+    l->scratch.band_bytes = aligned_bytes(l->rows * v_tile(l) * sizeof(int16_t));
+    l->scratch.tile_bytes = aligned_bytes(l->rows * m_tile(l) * sizeof(int32_t));
 }
 
 /* Where each tile's elements begin, for all 36 products. */
@@ -116,7 +116,7 @@ bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_en
                                  .steps = (c->channels + WORDS_STEP - 1) / WORDS_STEP,
                                  .middle = 128};
     l->rounded = (l->og + WINOGRAD_I8_ALIGN - 1) / WINOGRAD_I8_ALIGN * WINOGRAD_I8_ALIGN;
-    l->panel_bytes = (uint64_t)l->steps * WORDS_STEP * l->nr * sizeof(int16_t);
+    l->prep.panel_bytes = (uint64_t)l->steps * WORDS_STEP * l->nr * sizeof(int16_t);
     set_blocks(l, tiles_of(c), env->parallel_for);
     /* few blocks are cut by outputs, too, for all threads to have work: each part then transforms
      * its block again, which takes little beside the products */
@@ -124,12 +124,13 @@ bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_en
     const bool parallel = env->parallel_for;
     l->parts = parallel && blocks < FEW_BLOCKS ? (l->og + PART - 1) / PART : 1;
     l->chunks = parallel ? least(blocks * l->parts, CHUNKS) : 1;
-    l->packed_at = aligned_bytes(l->rounded * sizeof(uint32_t));
-    l->prep_bytes = l->packed_at + TERMS * l->panel_bytes * (l->rounded / l->nr);
-    l->segment_at = 2 * aligned_bytes(l->rounded * sizeof(int32_t));
-    l->lanes_at = l->segment_at + aligned_bytes(PART * sizeof(int32_t));
-    l->lane_bytes = pointer_bytes(l) + pixel_bytes(l) + l->band_bytes + l->tile_bytes;
-    l->scratch_bytes = l->lanes_at + pith_op_lanes(env, l->chunks) * l->lane_bytes;
+    l->prep.packed_at = aligned_bytes(l->rounded * sizeof(uint32_t));
+    l->prep.bytes = l->prep.packed_at + TERMS * l->prep.panel_bytes * (l->rounded / l->nr);
+    l->scratch.segment_at = 2 * aligned_bytes(l->rounded * sizeof(int32_t));
+    l->scratch.lanes_at = l->scratch.segment_at + aligned_bytes(PART * sizeof(int32_t));
+    l->scratch.lane_bytes =
+        pointer_bytes(l) + pixel_bytes(l) + l->scratch.band_bytes + l->scratch.tile_bytes;
+    l->scratch.bytes = l->scratch.lanes_at + pith_op_lanes(env, l->chunks) * l->scratch.lane_bytes;
     return true;
 }
 
@@ -191,9 +192,9 @@ void pith_integer_winograd_pack(const struct integer_layout *l,
                                 const struct integer_weights *weights, void *prep)
 {
     uint32_t *sum = prep;
-    int16_t *to = (void *)((uint8_t *)prep + l->packed_at);
+    int16_t *to = (void *)((uint8_t *)prep + l->prep.packed_at);
     int16_t g[9 * LANES], rows[3 * SIDE * LANES], u[TERMS * LANES];
-    const size_t panel = l->panel_bytes / sizeof *to, each = (size_t)l->nr * WORDS_STEP;
+    const size_t panel = l->prep.panel_bytes / sizeof *to, each = (size_t)l->nr * WORDS_STEP;
     memset(sum, 0, l->rounded * sizeof *sum);
     for (uint32_t o = 0; o < l->rounded; o += l->nr) {
         const size_t first = o / PART * PART, panels = least(l->rounded - first, PART) / l->nr;
@@ -320,15 +321,15 @@ static void multiply(const struct winograd_run *r, const struct block *b, uint32
 {
     const struct integer_layout *l = r->l;
     const size_t panels = least(l->rounded - o, PART) / l->nr;
-    const uint8_t *w = r->packed + o / l->nr * TERMS * l->panel_bytes;
-    for (uint32_t t = 0; t < TERMS; t++, w += panels * l->panel_bytes) {
+    const uint8_t *w = r->packed + o / l->nr * TERMS * l->prep.panel_bytes;
+    for (uint32_t t = 0; t < TERMS; t++, w += panels * l->prep.panel_bytes) {
         const uint32_t segment = (uint32_t)(t * v_step(l) * sizeof(int16_t));
         const struct gemm_i8_job job = {.x = b->tile,
                                         .segment = &segment,
                                         .segments = 1,
                                         .steps = l->steps,
                                         .w = w,
-                                        .panel_bytes = l->panel_bytes,
+                                        .panel_bytes = l->prep.panel_bytes,
                                         .to = {.offset = r->zeros},
                                         .y = (uint8_t *)(b->m + t * m_step(l)),
                                         .y_step = m_tile(l) * sizeof(int32_t),
@@ -350,12 +351,12 @@ static struct block block_of(const struct winograd_run *r, uint32_t lane, uint64
 {
     const struct integer_layout *l = r->l;
     const uint64_t band = unit / l->parts, i = band % l->bands;
-    uint8_t *memory = r->lanes + lane * l->lane_bytes;
+    uint8_t *memory = r->lanes + lane * l->scratch.lane_bytes;
     uint8_t *pixels = memory + pointer_bytes(l), *v = pixels + pixel_bytes(l);
     struct block b = {.tile = (void *)memory,
                       .pixels = pixels,
                       .v = (void *)v,
-                      .m = (void *)(v + l->band_bytes),
+                      .m = (void *)(v + l->scratch.band_bytes),
                       .image = (size_t)(band / l->bands),
                       .t0 = block_begin(r, i)};
     b.n = block_begin(r, i + 1) - b.t0;
@@ -388,19 +389,19 @@ void pith_integer_winograd_run(const struct integer_conv *c, const struct intege
 {
     uint8_t *scratch = env->scratch;
     int32_t *offset = (void *)scratch;
-    float *factor = (void *)(scratch + l->segment_at / 2);
+    float *factor = (void *)(scratch + l->scratch.segment_at / 2);
     struct winograd_run r = {.c = c,
                              .l = l,
                              .k = &env->kernels->integer,
                              .data = data,
-                             .packed = (const uint8_t *)data->prep + l->packed_at,
+                             .packed = (const uint8_t *)data->prep + l->prep.packed_at,
                              .offset = offset,
-                             .zeros = (const void *)(scratch + l->segment_at),
+                             .zeros = (const void *)(scratch + l->scratch.segment_at),
                              .factor = factor,
-                             .lanes = scratch + l->lanes_at};
+                             .lanes = scratch + l->scratch.lanes_at};
     /* the zero point of x and the bias come in when all channels are summed: into the offset of a
      * value, and not into that of each of its 36 products */
-    memset(scratch + l->segment_at, 0, PART * sizeof(int32_t));
+    memset(scratch + l->scratch.segment_at, 0, PART * sizeof(int32_t));
     pith_integer_conv_offsets(l, data, (uint8_t)(data->zero_x + (c->x_signed ? 128 : 0)), 0, offset,
                               factor);
     pith_op_parallel_lanes(env, l->chunks, run_chunk, &r);

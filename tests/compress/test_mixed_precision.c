@@ -93,8 +93,9 @@ static void the_layer_that_costs_most_stays_float(void **state)
     assert_int_equal(n_float(&r), 1);
     assert_string_equal(r.quantize[0].layer, "re:[fc]*");
     assert_int_equal(strncmp(r.quantize[0].why, "kept: ", 6), 0);
-    assert_true(r.measured && r.predictions == 0); /* as wide as its input: numbers, not classes */
-    assert_true(r.output_db > 25);
+    assert_true(r.loss.measured &&
+                r.loss.predictions == 0); /* as wide as its input: numbers, not classes */
+    assert_true(r.loss.output_db > 25);
     assert_true(snr_of(was, m, data) > 25);
     pith_stage_report_free(&r);
     pith_model_free(m);
@@ -102,7 +103,7 @@ static void the_layer_that_costs_most_stays_float(void **state)
     m = network(true);
     s.all_integers = true;
     r = quantize(m, &s, data);
-    assert_true(r.measured && r.output_db < 10); /* measured all the same */
+    assert_true(r.loss.measured && r.loss.output_db < 10); /* measured all the same */
     assert_int_equal(n_float(&r), 0);
     assert_true(snr_of(was, m, data) < 10);
     pith_stage_report_free(&r);
@@ -127,7 +128,7 @@ static void predictions_are_counted_once(void **state)
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     struct pith_stage_report r = quantize(m, &s, data);
-    assert_int_equal(r.predictions, 8);
+    assert_int_equal(r.loss.predictions, 8);
     pith_stage_report_free(&r);
     pith_model_free(m);
     pith_data_free(data);
@@ -165,8 +166,8 @@ static void what_is_cheap_stays_float(void **state)
         assert_int_equal(n_float(&r), r.n_kept_float);
         assert_int_equal(r.n_kept_float, i != 2);
         if (i < 2)
-            assert_true(r.quantize[0].why && r.output_db > 25);
-        assert_int_equal(r.floats, i == 1 || r.n_kept_float == 0 ? 0 : PITH_F16);
+            assert_true(r.quantize[0].why && r.loss.output_db > 25);
+        assert_int_equal(r.floats.type, i == 1 || r.n_kept_float == 0 ? 0 : PITH_F16);
         pith_stage_report_free(&r);
         pith_model_free(m);
     }
@@ -210,7 +211,7 @@ static void a_depthwise_layer_goes_along(void **state)
     assert_int_equal(report.n_kept_float, 2);
     for (uint32_t i = 0; i < report.n_layers; i++)
         assert_int_equal(report.quantize[i].why != NULL, i == 1 || i == 2);
-    assert_true(report.output_db > 25);
+    assert_true(report.loss.output_db > 25);
     pith_stage_report_free(&report);
     pith_model_free(m);
     pith_data_free(data);
@@ -240,10 +241,10 @@ static void weights_that_stay_float_have_codebooks(void **state)
         struct pith_stage_report r = quantize(m, &s, data);
         assert_int_equal(r.n_kept_float, 1);
         assert_int_equal(n_float(&r), 4);
-        assert_int_equal(r.floats, PITH_F16);
-        assert_int_equal(r.n_codebooks, i);
-        assert_int_equal(r.n_indexed, i * 64 * N * N);
-        assert_true(r.output_db > 25);
+        assert_int_equal(r.floats.type, PITH_F16);
+        assert_int_equal(r.floats.n_codebooks, i);
+        assert_int_equal(r.floats.n_indexed, i * 64 * N * N);
+        assert_true(r.loss.output_db > 25);
         bytes[i] = packed_bytes(m);
         pith_stage_report_free(&r);
         pith_model_free(m);
@@ -280,8 +281,8 @@ static void a_codebook_that_costs_too_much_is_not_taken(void **state)
     s.keep[s.quantize.n_keep++] = "even";
     struct pith_stage_report report = quantize(m, &s, data);
     assert_int_equal(report.n_kept_float, 1);
-    assert_int_equal(report.n_codebooks, 1);
-    assert_int_equal(report.n_indexed, WIDE * WIDE);
+    assert_int_equal(report.floats.n_codebooks, 1);
+    assert_int_equal(report.floats.n_indexed, WIDE * WIDE);
     uint32_t n_narrow = 0, n_codebooks = 0;
     for (uint32_t v = 0; v < m->n_values; v++) {
         const struct pith_const *c = m->values[v].constant;
@@ -294,7 +295,7 @@ static void a_codebook_that_costs_too_much_is_not_taken(void **state)
                 assert_true(fabsf(((const float *)c->data)[i] - w[i]) <= fabsf(w[i]) * 0x1p-10f);
     }
     assert_true(n_narrow == 1 && n_codebooks == 1);
-    assert_true(report.output_db > PITH_KEEP_FLOOR_DB);
+    assert_true(report.loss.output_db > PITH_KEEP_FLOOR_DB);
     pith_stage_report_free(&report);
     pith_model_free(m);
     pith_data_free(data);
@@ -342,7 +343,7 @@ static void a_good_network_keeps_none(void **state)
     struct pith_stage_report r = quantize(m, &s, data);
     assert_int_equal(r.n_kept_float, 0);
     assert_int_equal(n_float(&r), 0);
-    assert_true(r.output_db > 30);
+    assert_true(r.loss.output_db > 30);
     assert_true(snr_of(was, m, data) > 30);
     pith_stage_report_free(&r);
     pith_model_free(m);
@@ -364,7 +365,7 @@ static double quantized_db(uint64_t seed, enum pith_when reestimate, struct pith
     s.quantize.weight_bits = 4;
     s.reestimate = reestimate;
     struct pith_stage_report report = quantize(m, &s, data);
-    double db = report.output_db;
+    double db = report.loss.output_db;
     *chosen = report.reestimated;
     pith_stage_report_free(&report);
     pith_model_free(m);
@@ -402,7 +403,7 @@ static void errors_spread_over_all_layers_keep_none(void **state)
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     s.quantize.weight_bits = 2;
     struct pith_stage_report r = quantize(m, &s, data);
-    assert_true(r.output_db < PITH_KEEP_FLOOR_DB);
+    assert_true(r.loss.output_db < PITH_KEEP_FLOOR_DB);
     assert_int_equal(r.n_kept_float, 0);
     assert_int_equal(n_float(&r), 0);
     pith_stage_report_free(&r);
@@ -425,7 +426,7 @@ static void the_only_layer_does_not_stay_float(void **state)
     s.quantize.weight_bits = 2;
     struct pith_stage_report report = quantize(m, &s, data);
     assert_int_equal(report.n_layers, 1);
-    assert_true(report.output_db < PITH_KEEP_FLOOR_DB);
+    assert_true(report.loss.output_db < PITH_KEEP_FLOOR_DB);
     assert_int_equal(report.n_kept_float, 0);
     assert_null(report.quantize[0].why);
     pith_stage_report_free(&report);
@@ -579,7 +580,7 @@ static void parts_of_a_product_stay_float_as_one(void **state)
     snprintf(second, sizeof second, "cell:%u-%u", (unsigned)N, 2 * (unsigned)N - 1);
     assert_int_equal(r.n_layers, 3);
     assert_true(has_layer(&r, "cell") && (has_layer(&r, first) || has_layer(&r, second)));
-    assert_true(r.output_db < PITH_KEEP_FLOOR_DB);
+    assert_true(r.loss.output_db < PITH_KEEP_FLOOR_DB);
     pith_stage_report_free(&r);
     pith_model_free(m);
 

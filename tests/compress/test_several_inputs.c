@@ -93,7 +93,7 @@ static void expect_feedback_wins(const struct pith_feed *feed, uint64_t n_sample
     double feedback = quantized_db(feed, PITH_ROUND_DEFAULT, &r);
     if (feedback < nearest + 3)
         fail_msg("%.1f dB with feedback, %.1f to nearest", feedback, nearest);
-    assert_int_equal(r.held_out, n_samples);
+    assert_int_equal(r.loss.held_out, n_samples);
     pith_stage_report_free(&r);
     pith_stage_report_free(&plain);
 }

@@ -139,7 +139,7 @@ static void a_network_is_quantized_without_data(void **state)
     if (pith_stage_run_with(m, &s, &context, &r, &err))
         fail_msg("%s", err.text);
     assert_int_equal(r.synthetic, 9);
-    assert_true(r.output_db > 30);
+    assert_true(r.loss.output_db > 30);
     assert_null(r.quantize[0].why);
     assert_non_null(strstr(m->history[0].text, "\"data\":\"none\""));
     pith_stage_report_free(&r);

@@ -31,9 +31,9 @@ static double shift_of_rows(const uint8_t *x, uint32_t n, uint32_t positions)
                               .bytes = positions,
                               .data = x};
     struct integer_layer l = {.shape = {.rows = 1, .cols = 1, .groups = 1},
-                              .w = &w,
-                              .w_factor = 1,
-                              .bias_factor = 1,
+                              .real.w = &w,
+                              .real.w_factor = 1,
+                              .real.bias_factor = 1,
                               .x = &grid,
                               .most = 127,
                               .lowest = -127,

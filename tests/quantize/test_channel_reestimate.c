@@ -49,8 +49,8 @@ static struct fixture *fixture(double gain, double shift)
                                  .zero_point = 100,
                                  .scale = &f->sx};
     f->l = (struct integer_layer){.shape = {ROWS, COLS, 1},
-                                  .w = f->weight,
-                                  .w_factor = 1,
+                                  .real.w = f->weight,
+                                  .real.w_factor = 1,
                                   .x = &f->grid,
                                   .most = 127,
                                   .lowest = -127,

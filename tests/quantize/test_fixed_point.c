@@ -36,7 +36,7 @@ static double radix_of_row(float large)
     for (uint32_t i = 0; i < N; i++)
         w[i] = 0.1f * sample_gauss(&r);
     w[7] = large;
-    struct integer_layer l = {.shape = {1, N, 1}, .w = w, .w_factor = 1, .most = 127};
+    struct integer_layer l = {.shape = {1, N, 1}, .real.w = w, .real.w_factor = 1, .most = 127};
     return pith_radix_of_weights(&l, 0, 1, NULL, pith_radix_above((double)large / 127), 0);
 }
 
@@ -49,7 +49,7 @@ static void takes_the_radix_of_least_error(void **state)
     /* what is not worth anything is not kept out of the way, and no scale falls below the least */
     float w[2] = {1.5f, 0.01f};
     const double first[2] = {1, 0}, second[2] = {0, 1};
-    struct integer_layer l = {.shape = {1, 2, 1}, .w = w, .w_factor = 1, .most = 127};
+    struct integer_layer l = {.shape = {1, 2, 1}, .real.w = w, .real.w_factor = 1, .most = 127};
     assert_true(pith_radix_of_weights(&l, 0, 1, first, 0x1p-6, 0) == 0x1p-6);
     assert_true(pith_radix_of_weights(&l, 0, 1, second, 0x1p-6, 0) == 0x1p-8);
     assert_true(pith_radix_of_weights(&l, 0, 1, second, 0x1p-6, 0x1p-7) == 0x1p-7);

@@ -23,7 +23,7 @@ static struct integer_layer layer_of(struct pith_grid *x, double *scale, double 
     static float one[1] = {1};
     *x = (struct pith_grid){.type = PITH_U8, .bits = 8, .n = 1, .scale = one};
     return (struct integer_layer){.shape = {.rows = 1, .cols = N, .groups = 1},
-                                  .w_factor = 1,
+                                  .real.w_factor = 1,
                                   .x = x,
                                   .most = most,
                                   .lowest = -most - 1,

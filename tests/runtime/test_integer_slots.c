@@ -26,7 +26,7 @@ static struct integer_layout layout_of(void)
                                    .run = COLUMNS,
                                    .steps = STEPS,
                                    .rounded = SLOTS_NR,
-                                   .group_bytes = sizeof packed};
+                                   .prep.group_bytes = sizeof packed};
 }
 
 /* Weights of the panel by its groups and what lies outside of them; how many groups begin
