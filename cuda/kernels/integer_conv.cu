@@ -38,26 +38,26 @@ DEVICE struct window_i8 packed_window(const struct conv_packed_i8_args *arg, uin
     return at;
 }
 
-/* Four channels under one tap. Around x is its zero point, and 0 what is not there at all. */
+/* Four channels under one tap, or those that are left. Around x is its zero point, and 0 what is not
+ * there at all. */
 DEVICE uint32_t window_word(const struct conv_packed_i8_args *arg, const struct window_i8 *at,
                             int32_t zero)
 {
     const struct conv_i8_args *c = &arg->c;
     const int32_t ih = at->h + (int32_t)at->at.high * c->s.dil_h;
     const int32_t iw = at->w + (int32_t)at->at.middle * c->s.dil_w;
-    const bool inside = ih >= 0 && ih < c->s.h && iw >= 0 && iw < c->s.width;
-    const uint32_t plane = (uint32_t)(c->s.h * c->s.width), flip = flip_of(c->x_signed);
-    const uint32_t channels = at->at.high < at->rows ? c->s.channels : 0u;
-    const uint32_t from = inside ? at->at.low * plane + (uint32_t)(ih * c->s.width + iw) : 0u;
+    const bool inside = (uint32_t)ih < (uint32_t)c->s.h && (uint32_t)iw < (uint32_t)c->s.width;
+    const uint32_t plane = (uint32_t)(c->s.h * c->s.width);
+    const uint32_t left = at->at.high < at->rows ? c->s.channels - at->at.low : 0u;
+    const uint32_t first = at->at.low * plane + (uint32_t)(ih * c->s.width + iw);
+    const uint8_t *from = at->x + (inside ? first : 0u);
     uint32_t v = 0;
     UNROLLED
-    for (uint32_t i = 0; i < 4u; i++) {
-        uint32_t byte = (uint32_t)zero & 0xffu;
-        if (inside && at->at.low + i < channels)
-            byte = at->x[from + i * plane] ^ flip;
-        v |= (at->at.low + i < channels ? byte : 0u) << 8u * i;
-    }
-    return v;
+    for (uint32_t i = 0; i < 4u; i++, from += plane)
+        if (inside && i < left)
+            v |= (uint32_t)*from << 8u * i;
+    v = inside ? v ^ flip_of(c->x_signed) * ONES : (uint8_t)zero * (uint32_t)ONES;
+    return left < 4u ? v & ((1u << 8u * left) - 1u) : v;
 }
 
 /* Then the thread's part of the next slice comes next. A tap has a whole number of words. */
