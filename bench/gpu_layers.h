@@ -132,11 +132,46 @@ static uint64_t copies_of(uint64_t step)
     return copies < MOST_COPIES ? copies : MOST_COPIES;
 }
 
-/* COMPRESSED_F16: tensor cores may be used. The dense ones of pith are for one row. */
-enum contender { COMPRESSED, COMPRESSED_F16, BLAS_F32, BLAS_F16, DENSE_F32, DENSE_F16 };
-enum { N_CONTENDERS = DENSE_F16 + 1, N_BATCH_CONTENDERS = BLAS_F16 + 1 };
-static const char *const names[] = {"compressed",   "compressed_f16", "cublaslt_f32",
-                                    "cublaslt_f16", "dense_f32",      "dense_f16"};
+/* COMPRESSED_F16: tensor cores may be used. The dense ones of floats of pith are for one row. */
+enum contender {
+    COMPRESSED,
+    COMPRESSED_F16,
+    BLAS_F32,
+    BLAS_F16,
+    BLAS_I8,
+    DENSE_I8,
+    DENSE_F32,
+    DENSE_F16,
+    N_CONTENDERS
+};
+#define N_BATCH_CONTENDERS DENSE_F32
+static const char *const names[] = {"compressed",  "compressed_f16", "cublaslt_f32", "cublaslt_f16",
+                                    "cublaslt_i8", "dense_i8",       "dense_f32",    "dense_f16"};
+
+/* Bytes, with sums of rows behind them (pack_rows.c). */
+static bool lower_bytes(struct lowering *l, const struct matrix *m, bool by_blas)
+{
+    const uint32_t row = (m->g.k + I8_SLICE - 1) / I8_SLICE * I8_SLICE;
+    const uint8_t *at = (const uint8_t *)(uintptr_t)l->constants;
+    struct gemm_packed_i8_args p = {
+        .g = {.a = (const void *)(uintptr_t)m->half,
+              .y = (int32_t *)(void *)m->g.y,
+              .s = m->g,
+              .a_signed = 1,
+              .b_signed = 1},
+        .w = {at, (const int32_t *)(const void *)(at + (size_t)m->g.n * row), row, 0},
+        .whole = m->g.k % 16 == 0};
+    struct gemm_args g = m->g;
+    g.a = p.g.a;
+    g.b = (const void *)at;
+    if (by_blas)
+        return row == g.k && g.n % 4 == 0 && pith_device_blas(l, &g, BLAS_BYTES);
+    const bool few = g.m <= FEW_ROWS;
+    const uint32_t columns = few ? GEMV_ROWS : GEMM_TILE;
+    const uint32_t grid[3] = {(g.n + columns - 1) / columns, few ? g.m : (g.m + 63) / 64, 1};
+    pith_device_grid(l, few ? LAUNCH_gemv_packed_i8 : LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
+    return true;
+}
 
 /* Appends the product on the matrix at l->constants. false: it cannot be had. */
 static bool lower(struct lowering *l, const struct matrix *m, enum contender who)
@@ -145,6 +180,8 @@ static bool lower(struct lowering *l, const struct matrix *m, enum contender who
     const void *at = (const void *)(uintptr_t)l->constants;
     if (who == COMPRESSED || who == COMPRESSED_F16)
         return pith_device_compressed(l, &g, &m->w, 0, who == COMPRESSED_F16);
+    if (who == BLAS_I8 || who == DENSE_I8)
+        return lower_bytes(l, m, who == BLAS_I8);
     g.b = at;
     if (who == DENSE_F32) {
         pith_device_product(l, &g);
@@ -197,7 +234,9 @@ static struct result run(const struct matrix *m, enum contender who)
         const bool compressed = who <= COMPRESSED_F16;
         const uint64_t bytes = compressed                            ? l.constant_bytes
                                : who == DENSE_F16 || who == BLAS_F16 ? m->w.count * 2
-                                                                     : m->w.count * 4;
+                               : who == DENSE_I8 || who == BLAS_I8
+                                   ? m->w.count + (I8_SLICE + sizeof(int32_t)) * m->g.n
+                                   : m->w.count * 4;
         const uint64_t step = (bytes + 255) & ~UINT64_C(255), copies = copies_of(step);
         const device_address at = take(step * copies);
         uint8_t *packed = calloc(bytes, 1);
