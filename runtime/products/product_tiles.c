@@ -11,6 +11,7 @@
 #include "products/product_kernel.h"
 #include "products/run_form.h"
 
+#define FETCH_PANELS 4u /* of a, during which b's next block is fetched: then it is there */
 #define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
 
 /* floats of ceil(rows / width) panels of k x width; false on overflow */
@@ -190,6 +191,8 @@ static void strip_run(const struct product_run *r, size_t strip)
             job.c = data->y + (size_t)row * p->n + j;
             job.residual = data->residual ? data->residual + (size_t)row * p->n + j : NULL;
             d->gemm_f32(&job);
+            if (i + 1 == FETCH_PANELS)
+                job.next = NULL;
         }
     }
 }
