@@ -164,8 +164,7 @@ static void copy_tile(const struct broadcast_job *j, uint32_t which, const uint8
     const size_t bytes = j->bytes[which];
     size_t at[PITH_MAX_RANK] = {0};
     for (size_t done = 0; done < n; done += j->row_elems, to += j->row_elems * bytes) {
-        pith_copy_row(from, (ptrdiff_t)bc->step[which][last], to, 1, j->row_elems,
-                      (uint32_t)bytes);
+        pith_copy_row(from, (ptrdiff_t)bc->step[which][last], to, 1, j->row_elems, (uint32_t)bytes);
         for (uint32_t i = last; i-- > j->tile.axis;) {
             from += bc->step[which][i] * bytes;
             if (++at[i] < bc->dim[i])

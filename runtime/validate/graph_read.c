@@ -345,7 +345,8 @@ enum pith_status pith_graph_read(struct graph_bytes file, const struct pith_opts
     m.names.checked = file.flags & GRAPH_AGAIN;
     if ((st = pith_parse_graph(&p)) ||
         (BUILT_PART(TEXTS) && (st = read_names(&im, &p.g, &m, err))) ||
-        (!m.names.checked && (st = read_extras(&im, p.g.n_values, err))) || (st = match_regions(&im, &p.g, err)) ||
+        (!m.names.checked && (st = read_extras(&im, p.g.n_values, err))) ||
+        (st = match_regions(&im, &p.g, err)) ||
         (opts && (st = change_numbers(&p.g, opts, m.slots, err))) ||
         (st = shape_all(&im, &p.g, opts, &m, err)))
         return st;
