@@ -60,7 +60,7 @@ column_at(const struct depthwise_i8_job *job, const uint8_t *x)
 static bool block_by_columns(const struct depthwise_i8_job *job, const uint8_t *x, const uint8_t *w,
                              size_t at, uint8_t *y)
 {
-    if (!job->columns || job->channels < 32)
+    if (!job->columns)
         return false;
     struct column3 left = column_at(job, x), here = column_at(job, x + job->x_step);
     x += 2 * job->x_step;

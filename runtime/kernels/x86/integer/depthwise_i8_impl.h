@@ -78,10 +78,11 @@ static inline __m256i load_pixels(const uint8_t *p, size_t step, uint32_t n)
 }
 
 /* x: channel 0 of the block under the pixel. Sums begin with the offset, which holds bias and
- * zero points. */
+ * zero points. n: results that are kept. */
 static inline __attribute__((always_inline)) void pixel(const struct depthwise_i8_job *job,
                                                         const uint8_t *x, const uint8_t *w,
-                                                        size_t at, enum bytes_at kind, uint8_t *y)
+                                                        size_t at, enum bytes_at kind, uint8_t *y,
+                                                        uint32_t n)
 {
     struct sums acc;
     const uint32_t *tap = job->tap;
@@ -98,7 +99,7 @@ static inline __attribute__((always_inline)) void pixel(const struct depthwise_i
         }
         dot_group(&acc, t, w);
     }
-    put(job, &acc, at, y, kind == SOME ? job->channels : 32);
+    put(job, &acc, at, y, n);
 }
 
 /* The last ones together with some that have been there already. Recomputing pixels of the end
@@ -108,7 +109,26 @@ static void few_channels(const struct depthwise_i8_job *job, uint32_t pixels)
     for (uint32_t i = 0; i < job->m; i += pixels) {
         if (i + pixels > job->m)
             i = job->m - pixels;
-        pixel(job, job->x + i * job->x_step, job->w, 0, PIXELS, job->y + i * job->y_step);
+        pixel(job, job->x + i * job->x_step, job->w, 0, PIXELS, job->y + i * job->y_step, 32);
+    }
+}
+
+/* Fewer than 32 channels: what a vector holds behind them are the next pixels, whose results are
+ * right where pixels lie one behind the other on both sides, and not kept elsewhere. */
+static void narrow(const struct depthwise_i8_job *job)
+{
+    const size_t step = job->channels * (job->to.factor ? 1 : sizeof(int32_t));
+    const bool dense = job->x_step == job->channels && job->y_step == step;
+    const size_t end = (size_t)(job->m - 1) * job->x_step + job->channels;
+    for (uint32_t i = 0; i < job->m;) {
+        const uint8_t *x = job->x + (size_t)i * job->x_step;
+        uint8_t *y = job->y + (size_t)i * job->y_step;
+        const bool whole = (size_t)i * job->x_step + 32 <= end;
+        if (whole)
+            pixel(job, x, job->w, 0, WHOLE, y, dense ? 32 : job->channels);
+        else
+            pixel(job, x, job->w, 0, SOME, y, job->channels);
+        i += whole && dense ? 32 / job->channels : 1;
     }
 }
 
@@ -120,6 +140,10 @@ void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
         few_channels(job, 32 / job->channels);
         return;
     }
+    if (job->channels < 32) {
+        narrow(job);
+        return;
+    }
     /* The last block begins earlier, so that it is whole: channels it shares are written twice,
      * alike. */
     uint32_t blocks = depthwise_blocks(32, job->channels);
@@ -129,11 +153,7 @@ void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
         uint8_t *y = job->y + c * bytes;
         if (block_by_columns(job, x, w, b * (size_t)32, y))
             continue;
-        for (uint32_t i = 0; i < job->m; i++, x += job->x_step, y += job->y_step) {
-            if (job->channels >= 32)
-                pixel(job, x, w, b * (size_t)32, WHOLE, y);
-            else
-                pixel(job, x, w, 0, SOME, y);
-        }
+        for (uint32_t i = 0; i < job->m; i++, x += job->x_step, y += job->y_step)
+            pixel(job, x, w, b * (size_t)32, WHOLE, y, 32);
     }
 }

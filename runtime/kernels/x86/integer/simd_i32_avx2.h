@@ -36,32 +36,50 @@ static inline __m256i i32_dot_bytes(__m256i acc, __m256i x, __m256i w)
 }
 #endif
 
-/* n < 32 bytes, 0 behind them AVX2 would need a mask in memory for each n; short copies do as
- * well. */
+/* n < 32 bytes, 0 behind them: AVX2 would need a mask in memory for each n. The last bytes are
+ * those that overlap what was read before, moved to their place. */
 #ifdef __AVX512BW__
 static inline __m256i load_some(const uint8_t *p, uint32_t n)
 {
     return _mm256_maskz_loadu_epi8((1u << n) - 1, p);
 }
 #else
-static __attribute__((noinline, unused)) __m256i load_some(const uint8_t *p, uint32_t n)
+static inline __m256i load_some(const uint8_t *p, uint32_t n)
 {
-    uint64_t words[4] = {0};
-    if (n % 8)
+    static const uint8_t down[32] = {0,    1,    2,    3,    4,    5,    6,    7,
+                                     8,    9,    10,   11,   12,   13,   14,   15,
+                                     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+                                     0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80};
+    if (n >= 16) {
+        const __m128i last = _mm_loadu_si128((const void *)(p + n - 16));
+        const __m128i by = _mm_loadu_si128((const void *)(down + 32 - n));
+        return _mm256_set_m128i(_mm_shuffle_epi8(last, by), _mm_loadu_si128((const void *)p));
+    }
+    uint64_t words[2] = {0, 0};
+    if (n > 8) {
+        words[0] = load_le64(p);
+        words[1] = load_le64(p + n - 8) >> 8 * (16 - n);
+    } else {
         memcpy(words, p, n);
-    else
-        for (uint32_t i = 0; i < n / 8; i++)
-            words[i] = load_le64(p + (size_t)i * 8);
-    return _mm256_loadu_si256((const void *)words);
+    }
+    return _mm256_set_epi64x(0, 0, (int64_t)words[1], (int64_t)words[0]);
 }
 #endif
 
 /* The first n bytes of v. */
-static __attribute__((noinline, unused)) void store_some(uint8_t *p, __m256i v, uint32_t n)
+static inline void store_some(uint8_t *p, __m256i v, uint32_t n)
 {
     uint8_t bytes[32];
     _mm256_storeu_si256((void *)bytes, v);
-    memcpy(p, bytes, n);
+    if (n >= 16) {
+        memcpy(p, bytes, 16);
+        memcpy(p + n - 16, bytes + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(p, bytes, 8);
+        memcpy(p + n - 8, bytes + n - 8, 8);
+    } else {
+        memcpy(p, bytes, n);
+    }
 }
 
 #endif
