@@ -16,6 +16,18 @@
 #define PART_MACS (1u << 21)
 #define THREADS 4u /* where the number is unknown */
 
+/* Planes of whole 4 KiB put all rows under a tile into the same sets of a first-level cache. */
+#define SET_PIXELS 1024u
+
+/* Whether gemm_f32 reads x where it lies. Copying what is under a tile is worth its time where many
+ * rows lie scattered over the first-level cache, or all in one place of it, and where enough output
+ * channels read the copy. */
+static bool in_place(const struct conv *v)
+{
+    const uint32_t least = v->pixels % SET_PIXELS == 0 ? 24 : v->k >= 128 ? 96 : UINT32_MAX;
+    return v->in_place && v->g.o < least;
+}
+
 /* ---- packed weights ------------------------------------------------------------------------- */
 
 /* floats of the packed weights of one group; false: too many to count */
@@ -95,7 +107,7 @@ static void set_parts(const struct conv *v, const struct op_env *env, struct cut
     const uint32_t threads = env->threads ? env->threads : THREADS;
     uint64_t parts = 1;
     t->chunks = conv_chunks_of(env, t->units);
-    if (v->in_place)
+    if (in_place(v))
         parts = CONV_CHUNKS / t->chunks;
     else if (t->units % threads)
         parts = worth < threads ? worth : threads;
@@ -103,7 +115,7 @@ static void set_parts(const struct conv *v, const struct op_env *env, struct cut
         return;
     t->o_parts = panels < parts ? panels : (uint32_t)parts;
     t->chunks = conv_chunks_of(env, t->units * t->o_parts);
-    if (!v->in_place && t->chunks > threads)
+    if (!in_place(v) && t->chunks > threads)
         t->chunks = threads;
 }
 
@@ -161,7 +173,7 @@ void pith_conv_pieces(struct conv_run *r, const struct op_env *env, op_lane_body
 /* floats of one im2col panel */
 static size_t panel_size(const struct conv *v, const struct cut *t)
 {
-    return v->in_place ? 0 : (v->k < K_BLOCK ? v->k : K_BLOCK) * t->ldb;
+    return in_place(v) ? 0 : (v->k < K_BLOCK ? v->k : K_BLOCK) * t->ldb;
 }
 
 static bool tiles_supports(const struct op_args *args, const struct op_env *env)
@@ -173,7 +185,7 @@ static uint64_t tiles_cost(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
     (void)env;
-    return (uint64_t)v->g.ow * (v->g.o + (v->in_place ? 0 : conv_copy_channels(&v->g)));
+    return (uint64_t)v->g.ow * (v->g.o + (in_place(v) ? 0 : conv_copy_channels(&v->g)));
 }
 
 static enum pith_status tiles_workspace(const struct op_args *args, const struct op_env *env,
@@ -208,14 +220,14 @@ static struct conv_tile tile_of(const struct conv_run *r, uint64_t unit)
  * one block. */
 static uint32_t block_end(const struct conv *v, uint32_t k)
 {
-    return v->in_place || v->k - k < K_BLOCK ? (uint32_t)v->k : k + K_BLOCK;
+    return in_place(v) || v->k - k < K_BLOCK ? (uint32_t)v->k : k + K_BLOCK;
 }
 
 /* Fills `panel` with the columns under tile t, rows of the block of K from k on. */
 static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float *panel, uint32_t k)
 {
     const struct conv *v = r->v;
-    if (v->in_place)
+    if (in_place(v))
         return;
     if (v->more) {
         struct window_columns columns = {.v = &v->window,
@@ -252,8 +264,8 @@ static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, c
     size_t out = t->group * r->y_group + o0 * r->y_plane + (t->p0 - r->y_first);
     struct gemm_f32_job job = {.a = r->w + own * r->group_floats + o0 * v->k + k * mr,
                                .a_step = v->k * mr,
-                               .b = v->in_place ? x : panel,
-                               .ldb = v->in_place ? v->pixels : v->way.cut.ldb,
+                               .b = in_place(v) ? x : panel,
+                               .ldb = in_place(v) ? v->pixels : v->way.cut.ldb,
                                .c = r->y + out,
                                .ldc = r->y_plane,
                                .bias_row = bias ? bias + own * v->g.o + o0 : NULL,

@@ -193,6 +193,35 @@ static inline __attribute__((always_inline)) void tile_run(const struct gemm_f32
     }
 }
 
+/* One vector of columns and four rows are fewer sums than hide the latency of a multiply-add: two
+ * packed panels at once take as long as one. */
+#define PAIRS (MR == 4)
+
+static inline __attribute__((always_inline)) void pair_run(const struct gemm_f32_job *job,
+                                                           const struct tile *t, vmask last)
+{
+    const vec bias = t->bias_col ? vec_load_some(t->bias_col, last) : vec_zero();
+    const struct clamp clamp = *t->clamp;
+    vec acc[2 * MR];
+#pragma GCC unroll 16
+    for (int i = 0; i < 2 * MR; i++)
+        acc[i] = t->from ? vec_add(vec_load_some(t->from + (size_t)i * job->ldc, last), bias) : bias;
+    const float *a = t->a, *more = t->a + job->a_step, *b = job->b;
+    for (uint32_t k = job->k; k > 0; k--, a += MR, more += MR, b += job->ldb) {
+        const vec bv = vec_load_some(b, last);
+#pragma GCC unroll 16
+        for (int i = 0; i < 2 * MR; i++)
+            acc[i] = vec_fma(vec_set1(i < MR ? a[i] : more[i - MR]), bv, acc[i]);
+    }
+    const float *bias_row = t->bias_row;
+    float *c = t->c;
+#pragma GCC unroll 16
+    for (int i = 0; i < 2 * MR; i++, c += job->ldc) {
+        const vec row = bias_row ? vec_set1(bias_row[i]) : vec_zero();
+        vec_store_some(c, last, clamp_apply(&clamp, vec_add(acc[i], row)));
+    }
+}
+
 /* A panel of fewer rows: as many sums, and as much time less. Eight rows or four: the remainders
  * are instances too, or a layer of 9 outputs would cost 16. */
 static inline __attribute__((always_inline)) void
@@ -350,7 +379,10 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
         /* Instances of fewer vectors have MR rows, which only packed panels always have. */
         const bool few = t.rows < MR && (nv == NV || (nv < NV && job->a_row));
         rows = t.rows;
-        if (EXTRA_COLUMN && nv > NV)
+        if (PAIRS && nv == 1 && !job->a_row && job->m - i >= 2 * MR) {
+            pair_run(job, &t, last);
+            rows = 2 * MR;
+        } else if (EXTRA_COLUMN && nv > NV)
             tile_run(job, &t, last, NV, EDGE_EXTRA, MR);
         else if (!EXTRA_COLUMN && job->n == NV * LANES && t.rows < MR)
             few_rows_run(job, &t, last, EDGE_WHOLE);
