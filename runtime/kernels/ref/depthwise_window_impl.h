@@ -163,15 +163,18 @@ static inline __attribute__((always_inline)) void sum_vectors(const struct bands
         vec_store(sums + at[i], acc[i]);
 }
 
-/* Vectors are written in ascending order: what is past the end of a row belongs to the next. */
+/* Vectors are written in ascending order: what is past the end of a row belongs to the next. Fewer
+ * than eight or four take as long as that many, for the latency of 25 taps: the last is repeated.
+ */
 static void band_sum(const struct bands *b, const float *in, struct filter f, uint32_t rows,
                      float *sums)
 {
     const size_t all = (rows - 1) * b->pitch + b->columns;
     uint32_t left = b->across ? b->across * rows : (uint32_t)((all + LANES - 1) / LANES);
     size_t at[SIDE_BY_SIDE], next = 0;
-    for (uint32_t x = 0, n; left > 0; left -= n) {
-        n = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    for (uint32_t x = 0, n, room; left > 0; left -= n) {
+        room = left > SIDE_BY_SIDE / 2 ? SIDE_BY_SIDE : SIDE_BY_SIDE / 2;
+        n = left < room ? left : room;
         for (uint32_t i = 0; i < n; i++, next += LANES) {
             if (b->across && x++ == b->across) {
                 next += b->pitch - (size_t)b->across * LANES;
@@ -179,24 +182,23 @@ static void band_sum(const struct bands *b, const float *in, struct filter f, ui
             }
             at[i] = next;
         }
-        if (n == 8)
-            sum_vectors(b, in, f, at, sums, 8);
-        else if (n == 4)
-            sum_vectors(b, in, f, at, sums, 4);
-        else if (n == 2)
-            sum_vectors(b, in, f, at, sums, 2);
+        for (uint32_t i = n; i < room; i++)
+            at[i] = at[n - 1];
+        if (room == SIDE_BY_SIDE)
+            sum_vectors(b, in, f, at, sums, SIDE_BY_SIDE);
         else
-            sum_vectors(b, in, f, at, sums, 1);
+            sum_vectors(b, in, f, at, sums, SIDE_BY_SIDE / 2);
     }
 }
 
-/* After the last tap: the residual, then the clamp. */
+/* After the last tap: the residual, then the clamp. left: floats of y up to the end of its plane;
+ * what a whole vector writes past the row is written again with the next rows. */
 static void row_finish(const float *sums, const float *residual, const struct clamp *clamp,
-                       uint32_t n, float *y)
+                       uint32_t n, size_t left, float *y)
 {
     for (uint32_t x = 0; x < n; x += LANES) {
         vec v = vec_load(sums + x);
-        if (x + LANES <= n) {
+        if (x + LANES <= n || (!residual && x + LANES <= left)) {
             v = residual ? vec_add(v, vec_load(residual + x)) : v;
             vec_store(y + x, clamp_apply(clamp, v));
         } else {
@@ -229,7 +231,9 @@ static void windows_run(const struct depthwise_f32_job *job, const struct clamp 
                 for (uint32_t r = 0; r < rows; r++) {
                     const size_t at = i * job->y_step + (size_t)(oy + r) * g->ow + ox;
                     row_finish(sums + r * b.pitch, job->residual ? job->residual + at : NULL, clamp,
-                               smaller_of(g->ow - ox, b.columns), job->y + at);
+                               smaller_of(g->ow - ox, b.columns),
+                               b.columns == g->ow ? (size_t)(g->oh - oy - r) * g->ow : 0,
+                               job->y + at);
                 }
             }
     }
