@@ -205,7 +205,8 @@ static inline __attribute__((always_inline)) void pair_run(const struct gemm_f32
     vec acc[2 * MR];
 #pragma GCC unroll 16
     for (int i = 0; i < 2 * MR; i++)
-        acc[i] = t->from ? vec_add(vec_load_some(t->from + (size_t)i * job->ldc, last), bias) : bias;
+        acc[i] =
+            t->from ? vec_add(vec_load_some(t->from + (size_t)i * job->ldc, last), bias) : bias;
     const float *a = t->a, *more = t->a + job->a_step, *b = job->b;
     for (uint32_t k = job->k; k > 0; k--, a += MR, more += MR, b += job->ldb) {
         const vec bv = vec_load_some(b, last);
