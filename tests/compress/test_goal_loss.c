@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <math.h>
+#include "compress/goal/goal_figures.h"
 #include "measure/class_output.h"
 #include "compress/goal/sample_split.h"
 #include "compress/goal/sweep_encoder.h"
@@ -206,6 +207,37 @@ static void losses_are_those_of_a_hand(void **state)
     pith_model_free(m);
 }
 
+/* Two calls: errors are those of means of 2 and of 1.5, one weighs twice; the other output is
+ * numbers. */
+static void figures_of_sums_are_those_of_a_hand(void **state)
+{
+    (void)state;
+    const struct eval_output out[2] = {
+        {.output = 3, .weight = 2, .kind = {.classes = 4, .rows = 5, .inner = 1}},
+        {.output = 1, .weight = 1}};
+    const struct pith_difference_sums sums[2] = {
+        {.calls = 2,
+         .signal = 60,
+         .noise = 4,
+         .noise_squares = 10,
+         .rows = 10,
+         .agree = 9,
+         .kl = 3,
+         .kl_squares = 5},
+        {.calls = 2, .signal = 1000, .noise = 1, .noise_squares = 0.5}};
+    const struct goal_sums s = {
+        .out = out, .n_out = 2, .metric = PITH_METRIC_NONE, .sums = sums, .calls = 2};
+    struct pith_goal_loss l;
+    assert_int_equal(pith_goal_figures(&s, &l, NULL), PITH_OK);
+    assert_true(l.samples == 2 && l.classes && l.numbers && l.worst == 3 && l.nonfinite == 0);
+    assert_true(fabs(l.kl - 3) < 1e-12 && fabs(l.kl_error - 1) < 1e-12 &&
+                fabs(l.kl_high - 4) < 1e-12);
+    assert_true(l.agreement == 0.9);
+    assert_true(fabs(l.snr_db - 10 * log10(60.0 / 8)) < 1e-12);
+    assert_true(fabs(l.snr_low_db - 10 * log10(60.0 / (8 + 4))) < 1e-12);
+    assert_true(fabs(l.numbers_db - 30) < 1e-12 && fabs(l.numbers_low_db - 30) < 1e-12);
+}
+
 static void too_little_to_measure_is_refused(void **state)
 {
     (void)state;
@@ -353,6 +385,7 @@ int main(void)
         cmocka_unit_test(bias_may_be_on_either_side),
         cmocka_unit_test(softmax_gives_the_axis),
         cmocka_unit_test(losses_are_those_of_a_hand),
+        cmocka_unit_test(figures_of_sums_are_those_of_a_hand),
         cmocka_unit_test(too_little_to_measure_is_refused),
         cmocka_unit_test(limits),
         cmocka_unit_test(nan_in_the_outputs_meets_no_goal),

@@ -79,6 +79,8 @@ static void an_unknown_name_is_refused(void **state)
     assert_int_equal(pith_architecture_new("lenet6", NULL, &m, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "no architecture 'lenet6'");
     assert_null(m);
+    assert_int_equal(pith_architecture_new(NULL, NULL, &m, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_architecture_new("lenet5", NULL, NULL, &err), PITH_ERR_ARGUMENT);
 }
 
 /* Mean and variance of a constant, and its largest element in standard deviations. */

@@ -63,6 +63,10 @@ static void nonfinite_on_one_side_meets_no_limit(void **state)
                 pith_difference_add_centred(&s, a, b, 3);
                 assert_true(s.nonfinite_b == 1 && pith_difference_snr_db(&s) == -HUGE_VAL);
             }
+    const struct output_kind kind = {.classes = 3, .rows = 1, .inner = 1};
+    const float scores[3] = {1, 2, 4}, lost[3] = {1, 2, NAN};
+    struct pith_difference_sums c = of(&kind, scores, lost, 3);
+    assert_true(c.logit_signal > 0 && pith_difference_logit_db(&c, NULL) == -HUGE_VAL);
     const float a[3] = {NAN, INFINITY, -INFINITY}, b[3] = {INFINITY, -INFINITY, NAN};
     struct pith_difference_sums s = of(NULL, a, b, 3);
     assert_true(s.nonfinite_a == 3 && s.nonfinite_b == 3);
