@@ -19,7 +19,7 @@
 #include "pith_compress.h"
 #include "pith_host.h"
 #include "model/plain_copy.h"
-#include "runtime/core/tensor.h"
+#include "core/tensor.h"
 #include "ranks_start.h"
 #include "cli/common/stage_options.h"
 #include "stage_command.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
 # A model as the bytes of a .pith, and back.
 ROOMS_pack := pack
-USES_pack := runtime base huffman model
+USES_pack := runtime runtime/host base huffman model
 LIBS_pack := -ljansson

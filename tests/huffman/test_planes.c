@@ -95,8 +95,8 @@ static void sizes(void **state)
     assert_int_equal(make(MOST, ANY, 3), PLANES * (MOST + 1));
 }
 
-/* 1.0, -1.0, 1.0, 0.5, 2.0 are the words 7F000000, 7F000001, 7F000000, 7E000000, 80000000: a plain plane, two of
- * zeros as tables of one symbol, a plain one. */
+/* 1.0, -1.0, 1.0, 0.5, 2.0 are the words 7F000000, 7F000001, 7F000000, 7E000000, 80000000: a plain
+ * plane, two of zeros as tables of one symbol, a plain one. */
 static void by_hand(void **state)
 {
     (void)state;
