@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_escape_text.c - nothing that a terminal acts on is left in a line, and what is cut ends
  * where a character does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"

@@ -2,14 +2,11 @@
 /* test_file_write.c - files appear whole or not at all, and nothing is left beside them, whichever
  * call to the system fails. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

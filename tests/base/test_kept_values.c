@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays that wait: in memory, in files beyond the limit, and where there can be no file. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,9 +105,8 @@ static void expect_mapped(struct kept_values *k, uint32_t i)
 }
 
 /* With memory for none of them, for two, for all; parts in any order, and again in a place left. */
-static void test_all_come_back(void **state)
+TEST(test_all_come_back)
 {
-    (void)state;
     static const uint64_t limit[] = {0, 2 * PARTS * PART, 1 << 20};
     for (int way = 0; way < 3; way++) {
         struct kept_values *k = pith_kept_new(ARRAYS, limit[way]);
@@ -133,9 +129,8 @@ static void test_all_come_back(void **state)
 
 /* In a folder whose file system has no files without a name: none is left, by name or open; what is
  * moved a little at a time, with signals between, is whole; what fails is reported. */
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     char folder[] = "/tmp/pith-test-XXXXXX";
     struct pith_error err = {0};
     uint8_t data[PART];
@@ -179,9 +174,8 @@ static void test_files(void **state)
     pith_kept_free(NULL);
 }
 
-static void test_no_place_for_files(void **state)
+TEST(test_no_place_for_files)
 {
-    (void)state;
     struct pith_error err = {0};
     assert_int_equal(setenv("TMPDIR", "/nowhere/at all", 1), 0);
     struct kept_values *k = pith_kept_new(1, 8);
@@ -197,12 +191,4 @@ static void test_no_place_for_files(void **state)
     unsetenv("TMPDIR");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_come_back),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_no_place_for_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

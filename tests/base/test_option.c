@@ -2,12 +2,10 @@
 /* Options by their rows: defaults, from text, to text. */
 #include "pith_option.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_run.h"
 
 enum mood { GLAD = 3, SAD = 5 };
 
@@ -66,9 +64,8 @@ static enum pith_status read(struct stage *s, const char *key, const char *text,
     return pith_option_read(o, text, (char *)s + at, err);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     struct opts o;
     memset(&o, 0xff, sizeof o);
     pith_option_defaults(&set, &o);
@@ -81,9 +78,8 @@ static void test_defaults(void **state)
 #define SIXTY "000000000000000000000000000000000000000000000000000000000000"
 #define FORTY "0000000000000000000000000000000000000000"
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     static const struct {
         const char *key, *text, *line; /* of the value that is read; NULL: refused */
         const char *says;
@@ -173,9 +169,8 @@ static void test_values(void **state)
 }
 
 /* More words than a message holds: it is cut. */
-static void test_many_words(void **state)
+TEST(test_many_words)
 {
-    (void)state;
     static const struct pith_word words[] = {{"twenty characters 01", 1},
                                              {"twenty characters 02", 2},
                                              {"twenty characters 03", 3},
@@ -199,9 +194,8 @@ static void test_many_words(void **state)
     }
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     size_t at = 0;
     assert_ptr_equal(pith_option_row(&table, 2, &at), &rows[2]);
     assert_int_equal(at, offsetof(struct stage, opts.count));
@@ -220,9 +214,8 @@ static void test_rows(void **state)
     assert_int_equal(at, 8 + offsetof(struct opts, count));
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     const bool yes = true, no = false;
     const int glad = GLAD, neither = 4;
     char line[PITH_OPTION_LINE_BYTES];
@@ -238,10 +231,4 @@ static void test_words(void **state)
     assert_string_equal(line, "text none");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_words), cmocka_unit_test(test_many_words)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_texts.c - numbers as text, bytes in the making, floats of two bytes, files of other
  * programs: each at the ends of what it takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <sys/stat.h>
 #include <unistd.h>
 #include "guard_page.h"
@@ -25,9 +22,8 @@
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static void whole_numbers(void **state)
+TEST(whole_numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool good;
@@ -51,9 +47,8 @@ static void whole_numbers(void **state)
 }
 
 /* Where C writes a number as strtod reads it, the two agree. */
-static void decimals(void **state)
+TEST(decimals)
 {
-    (void)state;
     static const char *const good[] = {"0",       "9",      "0.3",   ".07",       "5.",
                                        "-1.5e-3", "1e3",    "1E3",   "1e+3",      "2.5E-3",
                                        "1e22",    "-0.125", "1e-22", "123456789", "0.000123456789"};
@@ -88,9 +83,8 @@ static void decimals(void **state)
     }
 }
 
-static void amounts(void **state)
+TEST(amounts)
 {
-    (void)state;
     static const struct {
         const char *text;
         double bytes, seconds; /* negative: none */
@@ -112,9 +106,8 @@ static void amounts(void **state)
     }
 }
 
-static void shapes(void **state)
+TEST(shapes)
 {
-    (void)state;
     uint32_t dim[12] = {1, 3, 224, 5};
     char text[PITH_SHAPE_TEXT + 1];
     text[PITH_SHAPE_TEXT] = '#';
@@ -128,9 +121,8 @@ static void shapes(void **state)
     assert_int_equal(text[PITH_SHAPE_TEXT], '#');
 }
 
-static void counts(void **state)
+TEST(counts)
 {
-    (void)state;
     static const char *const texts[] = {"0",
                                         "9",
                                         "10",
@@ -153,9 +145,8 @@ static void counts(void **state)
     }
 }
 
-static void errors(void **state)
+TEST(errors)
 {
-    (void)state;
     struct pith_error err = {.chunk = 7, .offset = 9};
     assert_int_equal(pith_error_fill(NULL, PITH_ERR_IO, "%d", 1), PITH_ERR_IO);
     assert_int_equal(pith_error_no_memory(NULL), PITH_ERR_MEMORY);
@@ -179,9 +170,8 @@ void *__wrap_realloc(void *p, size_t n)
     return no_memory ? NULL : __real_realloc(p, n);
 }
 
-static void bytes_in_the_making(void **state)
+TEST(bytes_in_the_making)
 {
-    (void)state;
     struct byte_out o = {0};
     pith_out_bytes(&o, NULL, 0);
     assert_null(o.data);
@@ -226,9 +216,8 @@ static void bytes_in_the_making(void **state)
     pith_out_clear(&o);
 }
 
-static void numbers_of_few_bytes(void **state)
+TEST(numbers_of_few_bytes)
 {
-    (void)state;
     static const struct {
         int64_t value;
         uint8_t plain[10], folded[10];
@@ -269,9 +258,8 @@ static float float_of(uint32_t bits)
     return f32_from_bits(bits);
 }
 
-static void floats_of_two_bytes(void **state)
+TEST(floats_of_two_bytes)
 {
-    (void)state;
     static const struct {
         uint32_t x, f16, bf16; /* bits of f32: what is rounded to either */
     } cases[] = {
@@ -359,9 +347,8 @@ static void expect_format(const void *bytes, size_t n, size_t needed, const char
 
 #define BYTES(text) text, sizeof text - 1
 
-static void files_of_other_programs(void **state)
+TEST(files_of_other_programs)
 {
-    (void)state;
     expect_format(BYTES("\x80\x02\x8a\x0al\xfc\x9c"
                         "F\xf9 j\xa8P"),
                   13, "a PyTorch file");
@@ -420,9 +407,8 @@ static void files_of_other_programs(void **state)
     assert_string_equal(format_of(BYTES("PK\3\4")), format_of(BYTES("PK\3\4x.onnx")));
 }
 
-static void folders_of_tensorflow(void **state)
+TEST(folders_of_tensorflow)
 {
-    (void)state;
     char folder[] = "/tmp/pith-test-XXXXXX", path[64];
     static char longest[5000];
     assert_non_null(mkdtemp(folder));
@@ -440,9 +426,8 @@ static void folders_of_tensorflow(void **state)
 
 /* ---- instruction sets ------------------------------------------------------------------------ */
 
-static void allowed_sets(void **state)
+TEST(allowed_sets)
 {
-    (void)state;
     const uint32_t all = pith_cpu_features();
     assert_int_equal(pith_cpu_allowed(), all);
     for (uint32_t bit = 0; bit < 30; bit++) {
@@ -456,21 +441,4 @@ static void allowed_sets(void **state)
     assert_int_equal(pith_cpu_allowed(), all);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(decimals),
-        cmocka_unit_test(amounts),
-        cmocka_unit_test(shapes),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(allowed_sets),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(bytes_in_the_making),
-        cmocka_unit_test(numbers_of_few_bytes),
-        cmocka_unit_test(floats_of_two_bytes),
-        cmocka_unit_test(files_of_other_programs),
-        cmocka_unit_test(folders_of_tensorflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of a network small enough to compute by hand; adding, merging, memory, refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,9 +56,8 @@ static void run(struct pith_model *m, struct pith_data *d, uint64_t n_samples, u
     assert_int_equal(n_run, want);
 }
 
-static void ranges_by_hand(void **state)
+TEST(ranges_by_hand)
 {
-    (void)state;
     static const float x[] = {1, 2, -3, 0.5f, 10, 10};
     struct pith_model *m = sum_and_difference();
     struct pith_data *d = samples(x, 3, 2);
@@ -79,9 +75,8 @@ static void ranges_by_hand(void **state)
     pith_model_free(m);
 }
 
-static void merging_equals_running_both(void **state)
+TEST(merging_equals_running_both)
 {
-    (void)state;
     static const float x[] = {1, 2, -3, 0.5f}, y[] = {10, 10};
     struct pith_model *a = sum_and_difference(), *b = sum_and_difference();
     struct pith_data *dx = samples(x, 2, 2), *dy = samples(y, 1, 2);
@@ -104,9 +99,8 @@ static void merging_equals_running_both(void **state)
     pith_model_free(b);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const float wide[] = {1, 2, 3}, bad[] = {NAN, 1};
     struct pith_model *m = sum_and_difference();
     struct pith_data *d3 = samples(wide, 1, 3), *dn = samples(bad, 1, 2);
@@ -149,9 +143,8 @@ static void refusals(void **state)
     pith_model_free(m);
 }
 
-static void statistics_by_hand(void **state)
+TEST(statistics_by_hand)
 {
-    (void)state;
     static const float x[] = {1, 2, -3, 0.5f, 0, -0.0f};
     struct pith_model *m = sum_and_difference();
     struct pith_data *d = samples(x, 3, 2);
@@ -191,9 +184,8 @@ static struct pith_buffer file_of(struct pith_model *m)
 }
 
 /* Statistics are stored also where the first sample gave nothing but zeros. */
-static void dead_first_sample(void **state)
+TEST(dead_first_sample)
 {
-    (void)state;
     static const float x[] = {-1, 0, 0.0625f, 0.03125f};
     for (uint32_t n = 1; n <= 2; n++) {
         struct pith_model *m = sum_and_difference();
@@ -209,9 +201,8 @@ static void dead_first_sample(void **state)
 
 /* Three shards in any order, through files, and all at once on any number of threads: the same
  * bytes. */
-static void the_same_bytes(void **state)
+TEST(the_same_bytes)
 {
-    (void)state;
     float x[30];
     for (int i = 0; i < 30; i++)
         x[i] = (float)((i * 37) % 41 - 20) * (i % 3 ? 0.7f : 1e-3f * (float)i);
@@ -292,22 +283,11 @@ static long peak_of(uint32_t n_samples)
 /* A sample's activations are 320 KB here: keeping those of 495 more would take 155 MB. A tenth of
  * that is left for what an allocator keeps of freed blocks; AddressSanitizer's quarantine keeps 2
  * MB. */
-static void memory_does_not_grow(void **state)
+TEST(memory_does_not_grow)
 {
-    (void)state;
     long few = peak_of(5), many = peak_of(500);
     if (many > few + 16 * 1024)
         fail_msg("%ld KiB for 5 samples, %ld for 500", few, many);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_by_hand),
-                                       cmocka_unit_test(merging_equals_running_both),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(statistics_by_hand),
-                                       cmocka_unit_test(dead_first_sample),
-                                       cmocka_unit_test(the_same_bytes),
-                                       cmocka_unit_test(memory_does_not_grow)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

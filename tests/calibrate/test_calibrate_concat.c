@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The result of a Concat is not observed: the statistics of its parts are merged. A Clip without
  * limits behind it gives the same numbers, which are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include "loop_model.h"
@@ -117,9 +114,8 @@ static float *numbers(uint32_t n, int most)
     return x;
 }
 
-static void test_parts_suffice(void **state)
+TEST(test_parts_suffice)
 {
-    (void)state;
     struct joined j = joined();
     for (int most = 3; most < 4000; most *= 31) { /* what comes is larger than what was */
         float *x = numbers(5, most);
@@ -132,9 +128,8 @@ static void test_parts_suffice(void **state)
     pith_model_free(j.m);
 }
 
-static void test_infinite(void **state)
+TEST(test_infinite)
 {
-    (void)state;
     struct joined j = joined();
     float *x = numbers(3, 9);
     for (int k = 0; k < WIDE; k++) /* a mask: other samples with infinities are refused */
@@ -149,9 +144,8 @@ static void test_infinite(void **state)
 }
 
 /* As a file says whose writer did not look at parts by channel: then the whole is looked at. */
-static void test_parts_without_channels(void **state)
+TEST(test_parts_without_channels)
 {
-    (void)state;
     struct joined j = joined();
     float *x = numbers(2, 9);
     see(j.m, x, 2);
@@ -165,9 +159,8 @@ static void test_parts_without_channels(void **state)
 }
 
 /* The whole has the statistics of the parts of both models, once. */
-static void test_merged(void **state)
+TEST(test_merged)
 {
-    (void)state;
     struct joined a = joined(), b = joined();
     struct pith_error err = {0};
     float *x = numbers(5, 30);
@@ -182,10 +175,4 @@ static void test_merged(void **state)
     pith_model_free(b.m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_suffice), cmocka_unit_test(test_merged),
-        cmocka_unit_test(test_infinite), cmocka_unit_test(test_parts_without_channels)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

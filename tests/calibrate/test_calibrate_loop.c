@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Values in a loop are observed in every iteration, whose number may differ between samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "loop_model.h"
 #include "pith_calibrate.h"
 
@@ -15,9 +12,8 @@ static void expect_range(const struct pith_model *m, uint32_t v, float min, floa
                  (int)n);
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     /* below 10 at first: sums 4, 8, 12 and 7, 14; not below: 11 */
     static const float x[] = {1, 3, 9, -2, 12, -1};
     struct loop_model l = loop_model(5, 10);
@@ -45,8 +41,4 @@ static void test_ranges(void **state)
     pith_model_free(l.m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

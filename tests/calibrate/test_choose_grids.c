@@ -3,11 +3,8 @@
  * grid, and what is refused. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "gemm_model.h"
 #include "op_interface/op_attr.h"
 #include "pith_calibrate.h"
@@ -62,9 +59,8 @@ static uint32_t value_behind(const struct pith_model *m, uint32_t op)
     return 0;
 }
 
-static void grids_by_hand(void **state)
+TEST(grids_by_hand)
 {
-    (void)state;
     static const float x[] = {25.5f, -10, 5, 1, -25.5f, 0};
     struct pith_calibrate_opts see;
     struct pith_model *m = calibrated(x, 3, &see);
@@ -98,9 +94,8 @@ static void grids_by_hand(void **state)
 }
 
 /* Headroom for unobserved numbers, but not for impossible ones. */
-static void headroom(void **state)
+TEST(headroom)
 {
-    (void)state;
     static const float x[] = {-3, 25, 2, 1};
     const struct pith_range_opts o = {
         .method = PITH_RANGE_MAX, .symmetric = true, .bits = 16, .headroom = 2};
@@ -128,9 +123,8 @@ static void headroom(void **state)
 }
 
 /* What was always 0, and what is too small for a scale, as the header says. */
-static void zeros_and_tiny_numbers(void **state)
+TEST(zeros_and_tiny_numbers)
 {
-    (void)state;
     static const float x[] = {-1e-40f, -1, -3e-42f, -2};
     struct pith_calibrate_opts see;
     struct pith_model *m = calibrated(x, 2, &see);
@@ -149,9 +143,8 @@ static void zeros_and_tiny_numbers(void **state)
     pith_model_free(m);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const float x[] = {1, 2};
     struct pith_calibrate_opts see;
     struct pith_model *m = calibrated(x, 1, &see);
@@ -180,9 +173,8 @@ static void refusals(void **state)
 /* One number in 20,000 of value 0 is far away. Where the first layer looks at it, a range without
  * it ruins the output; where its weight is 0, all others gain from leaving it out. The squared
  * error of the value itself is the same both times. */
-static void auto_compares_the_outputs(void **state)
+TEST(auto_compares_the_outputs)
 {
-    (void)state;
     enum { WIDE = 1000, ROWS = 20 };
     static float x[WIDE * ROWS];
     enum pith_range_method chosen[2];
@@ -216,9 +208,8 @@ static void auto_compares_the_outputs(void **state)
 
 /* One number of eight is a thousand times as large as the others, so that every method covers it.
  * Where no weight looks at it a sixteenth of the range is best, else all of it. */
-static void auto_tries_narrower_ranges(void **state)
+TEST(auto_tries_narrower_ranges)
 {
-    (void)state;
     enum { WIDE = 8, ROWS = 64 };
     static float x[WIDE * ROWS];
     for (uint32_t i = 0; i < WIDE * ROWS; i++)
@@ -250,9 +241,8 @@ static bool at_most_two(void *user, uint64_t done, uint64_t total)
 }
 
 /* An output that is always infinite leaves the choice to the other; stopped early, mse stays. */
-static void auto_with_an_infinite_output(void **state)
+TEST(auto_with_an_infinite_output)
 {
-    (void)state;
     enum { WIDE = 1000, ROWS = 20 };
     static float x[WIDE * ROWS];
     for (uint32_t i = 0; i < WIDE * ROWS; i++)
@@ -281,14 +271,4 @@ static void auto_with_an_infinite_output(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(grids_by_hand),
-                                       cmocka_unit_test(headroom),
-                                       cmocka_unit_test(zeros_and_tiny_numbers),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(auto_compares_the_outputs),
-                                       cmocka_unit_test(auto_tries_narrower_ranges),
-                                       cmocka_unit_test(auto_with_an_infinite_output)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,13 +2,10 @@
 /* Histograms that grow give what counting with the last width from the start would have given; in
  * any order, in any shards, with any loop. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "core/bytes.h"
 #include "calibrate/calibrate_kernels.h"
@@ -102,9 +99,8 @@ static void expect_by_definition(const struct pith_value_stats *s, const float *
     free(count);
 }
 
-static void any_order_any_loop(void **state)
+TEST(any_order_any_loop)
 {
-    (void)state;
     enum { SAMPLES = 6, MOST = 3000 };
     float *x = malloc(SAMPLES * MOST * sizeof *x);
     for (uint32_t round = 0; round < 24; round++) {
@@ -133,9 +129,8 @@ static void any_order_any_loop(void **state)
 }
 
 /* A Relu may give nothing but zeros for the first samples and small numbers for later ones. */
-static void zeros_come_first(void **state)
+TEST(zeros_come_first)
 {
-    (void)state;
     for (int exponent = -130; exponent < 4; exponent++) {
         float small = ldexpf(0.6f, exponent), x[] = {0, -0.0f, 0, 0, 0, small};
         struct pith_model *m;
@@ -157,9 +152,8 @@ static void take(struct value_observer *o, struct pith_value *v, struct pith_mod
 }
 
 /* Three shards merged in both orders, against one run over all. */
-static void shards_merge_to_the_same(void **state)
+TEST(shards_merge_to_the_same)
 {
-    (void)state;
     enum { N = 700 };
     static struct histogram_scratch scratch;
     const struct count_team alone = {.n = 1, .scratch = &scratch};
@@ -193,9 +187,8 @@ static void shards_merge_to_the_same(void **state)
 }
 
 /* What is infinite keeps its extremes and count, and loses the rest, whichever came first. */
-static void infinite_numbers(void **state)
+TEST(infinite_numbers)
 {
-    (void)state;
     static struct histogram_scratch scratch;
     const struct count_team alone = {.n = 1, .scratch = &scratch};
     static const float fine[] = {1, -2}, bad[] = {INFINITY, 3}, nan[] = {NAN, 1};
@@ -219,9 +212,8 @@ static void infinite_numbers(void **state)
 }
 
 /* Teams of one and of several, by channel and not, give the same; the large ones are shared. */
-static void any_team(void **state)
+TEST(any_team)
 {
-    (void)state;
     enum { C = 7, INNER = 5003, MOST = 5 };
     float *x = malloc(C * INNER * sizeof *x);
     uint64_t seed = SEED + 1000;
@@ -252,11 +244,4 @@ static void any_team(void **state)
     free(x);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_order_any_loop), cmocka_unit_test(zeros_come_first),
-        cmocka_unit_test(shards_merge_to_the_same), cmocka_unit_test(any_team),
-        cmocka_unit_test(infinite_numbers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Trials that begin in the middle of a run say what whole ones say. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "loop_model.h"
 #include "calibrate/output_trial.h"
 
@@ -140,23 +137,20 @@ static void check_middles(size_t room)
     pith_model_free(m);
 }
 
-static void test_same_errors(void **state)
+TEST(test_same_errors)
 {
-    (void)state;
     check_middles(1 << 20);
 }
 
-static void test_without_room(void **state)
+TEST(test_without_room)
 {
-    (void)state;
     check_middles(0);
     check_middles(2 * WIDE * sizeof(float));
 }
 
 /* What a loop runs depends on its condition: no middle. */
-static void test_loop(void **state)
+TEST(test_loop)
 {
-    (void)state;
     struct loop_model l = loop_model(5, 10);
     struct pith_data *data = samples(2);
     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data};
@@ -173,10 +167,4 @@ static void test_loop(void **state)
     pith_model_free(l.m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_errors),
-                                       cmocka_unit_test(test_without_room),
-                                       cmocka_unit_test(test_loop)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

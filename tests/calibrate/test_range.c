@@ -2,11 +2,8 @@
 /* Each method on distributions whose answer is known. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "distribution_sample.h"
 
 #define SEED 7u

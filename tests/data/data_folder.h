@@ -3,12 +3,9 @@
 #ifndef DATA_FOLDER_H
 #define DATA_FOLDER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 
 static char folder[64];
 

@@ -3,14 +3,11 @@
  * byte changed, with sizes that are not so. The bytes end at an unmapped page, so that an overread
  * is noticed. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "archive_bytes.h"
 #include "core/bytes.h"
 #include "data/data_source.h"

@@ -3,15 +3,12 @@
  * fails, or where the file is cut at a byte or has another one there. What is made is freed and
  * closed in any case, and samples that are read after all are the right ones. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>

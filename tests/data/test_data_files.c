@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Data readers on files made here: what is in them, what is said when they do not fit. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <stdio.h>
 #include <jpeglib.h>
 #include <math.h>

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_data_numbers.c - stored numbers as integers, and files of samples that are refused: each
  * refusal has bytes that it alone refuses. They end at an unmapped page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "data/data_source.h"
 #include "data/npy_header.h"
 #include "data/number_convert.h"
@@ -33,9 +30,8 @@ static void expect_idx(const void *bytes, size_t n, enum pith_status status, con
 }
 
 /* From 2^53 on a double does not hold every integer. */
-static void reals_below_2_to_53_are_integers(void **state)
+TEST(reals_below_2_to_53_are_integers)
 {
-    (void)state;
     static const struct {
         double real;
         bool is_one;
@@ -50,9 +46,8 @@ static void reals_below_2_to_53_are_integers(void **state)
     }
 }
 
-static void records_have_bytes(void **state)
+TEST(records_have_bytes)
 {
-    (void)state;
     struct guarded g;
     struct pith_error err = {0};
     struct data_source s = source_of("abcd", 4, &g);
@@ -63,9 +58,8 @@ static void records_have_bytes(void **state)
     guard_free(&g);
 }
 
-static void idx_is_as_long_as_it_says(void **state)
+TEST(idx_is_as_long_as_it_says)
 {
-    (void)state;
     static const uint8_t two[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2, 7, 8, 9};
     expect_idx(two, 14, PITH_OK, "");
     expect_idx(two, 13, PITH_ERR_CORRUPT, "f: header declares 2 bytes of data, the file has 1");
@@ -75,18 +69,16 @@ static void idx_is_as_long_as_it_says(void **state)
     expect_idx(two, 7, PITH_ERR_CORRUPT, "f: not an IDX file");
 }
 
-static void there_are_samples_and_they_have_values(void **state)
+TEST(there_are_samples_and_they_have_values)
 {
-    (void)state;
     static const uint8_t no_values[] = {0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 0};
     static const uint8_t no_samples[] = {0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 3};
     expect_idx(no_values, sizeof no_values, PITH_ERR_CORRUPT, "f: no samples");
     expect_idx(no_samples, sizeof no_samples, PITH_ERR_CORRUPT, "f: no samples");
 }
 
-static void bytes_are_those_of_the_source(void **state)
+TEST(bytes_are_those_of_the_source)
 {
-    (void)state;
     struct guarded g;
     struct pith_error err = {0};
     char to[5] = "....";
@@ -113,9 +105,8 @@ static void bytes_are_those_of_the_source(void **state)
     guard_free(&g);
 }
 
-static void arrays_of_known_types_are_written(void **state)
+TEST(arrays_of_known_types_are_written)
 {
-    (void)state;
     static const uint32_t dim[PITH_MAX_RANK + 1] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     static const double x = 1;
     struct pith_buffer f = {0};
@@ -132,15 +123,4 @@ static void arrays_of_known_types_are_written(void **state)
     assert_int_equal(pith_npy_write(PITH_F32, 1, dim, &x, NULL, &err), PITH_ERR_ARGUMENT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reals_below_2_to_53_are_integers),
-        cmocka_unit_test(records_have_bytes),
-        cmocka_unit_test(idx_is_as_long_as_it_says),
-        cmocka_unit_test(there_are_samples_and_they_have_values),
-        cmocka_unit_test(bytes_are_those_of_the_source),
-        cmocka_unit_test(arrays_of_known_types_are_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,10 +2,7 @@
 /* The real data sets (PITH_DATA; skipped without): first labels and weighted sums of all values, as
  * numpy and Pillow compute them. The sum of x[k] * (k mod 97) notices a swapped channel, a shifted
  * crop and a differing JPEG transform alike. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,9 +71,8 @@ static void check(const struct real_case *c)
     pith_data_free(d);
 }
 
-static void mnist(void **state)
+TEST(mnist)
 {
-    (void)state;
     check(&(struct real_case){.path = "mnist/t10k-images-idx3-ubyte.gz",
                               .preprocess = "scale=1/256",
                               .rank = 4,
@@ -87,9 +83,8 @@ static void mnist(void **state)
                               .tolerance = 1e-12});
 }
 
-static void cifar_tar_of_jpeg(void **state)
+TEST(cifar_tar_of_jpeg)
 {
-    (void)state;
     check(&(struct real_case){.path = "cifar10/test_jpeg.tar.gz",
                               .rank = 4,
                               .dim = {1, 3, 32, 32},
@@ -98,9 +93,8 @@ static void cifar_tar_of_jpeg(void **state)
                               .total = 177677646513.0});
 }
 
-static void imagenet_bgr_crop(void **state)
+TEST(imagenet_bgr_crop)
 {
-    (void)state;
     check(&(struct real_case){.path = "imagenet/imagenet_a500.tar",
                               .preprocess = "mean=104:117:123,order=bgr,crop=227",
                               .rank = 4,
@@ -112,9 +106,8 @@ static void imagenet_bgr_crop(void **state)
 
 /* Pillow's sum is computed in float32 here and there: the tolerance is that of rounding, while one
  * grey level of one pixel in a thousand would show as 1e-5. */
-static void imagenet_resized(void **state)
+TEST(imagenet_resized)
 {
-    (void)state;
     check(&(struct real_case){
         .path = "imagenet/imagenet_a500.tar",
         .preprocess =
@@ -127,9 +120,8 @@ static void imagenet_resized(void **state)
 }
 
 /* mean = 83 * 0.5847029089927673: the value fed is (int8 - 83) * 0.5847029089927673. */
-static void keyword_records(void **state)
+TEST(keyword_records)
 {
-    (void)state;
     check(&(struct real_case){.path = "raw:i8:490:kws/kws01_mfcc_int8.bin.gz",
                               .labels = "kws/kws01_labels.csv",
                               .preprocess = "scale=0.5847029089927673,mean=48.530341446399685",
@@ -141,9 +133,8 @@ static void keyword_records(void **state)
                               .tolerance = 1e-6});
 }
 
-static void keyword_npy_every_other(void **state)
+TEST(keyword_npy_every_other)
 {
-    (void)state;
     check(&(struct real_case){.path = "kws/kws_mfcc490_f32.npy",
                               .labels = "kws/kws_mfcc_labels_i32.npy",
                               .range = "!0:304:2",
@@ -155,13 +146,4 @@ static void keyword_npy_every_other(void **state)
                               .tolerance = 1e-12});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(mnist),
-                                       cmocka_unit_test(cifar_tar_of_jpeg),
-                                       cmocka_unit_test(imagenet_bgr_crop),
-                                       cmocka_unit_test(imagenet_resized),
-                                       cmocka_unit_test(keyword_records),
-                                       cmocka_unit_test(keyword_npy_every_other)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* test_data_texts.c - texts that say something about samples: fields of a table, ranges, shapes in
  * messages. (Names of classes: test_number_convert.c.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "data/csv_fields.h"
 #include "data/data_source.h"
 #include "guard_page.h"
 
 /* Fields in brackets, lines ended by '/'; '!' where the table is bad. */
-static void fields(void **state)
+TEST(fields)
 {
     static const struct {
         const char *text;
@@ -39,7 +36,6 @@ static void fields(void **state)
         {"abcdef,ghi\n", ',', 4, "[abc][ghi]/", 2},
         {"\"abcdef\",\"g\"\n", ',', 4, "[abc][g]/", 2},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const size_t n = strlen(cases[i].text);
         struct guarded in = guard_new(n, 1), out = guard_new(cases[i].room, 1);
@@ -64,7 +60,7 @@ static void fields(void **state)
     }
 }
 
-static void ranges(void **state)
+TEST(ranges)
 {
     static const struct {
         const char *text;
@@ -100,7 +96,6 @@ static void ranges(void **state)
          "range '0:18446744073709551617' is not a:b, a:b:step or !a:b:step"},
         {"0:5:268435456", 5, "0 "},
     };
-    (void)state;
     uint32_t *chosen = NULL;
     uint64_t n = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -119,18 +114,12 @@ static void ranges(void **state)
     assert_true(chosen == NULL && n == 7);
 }
 
-static void values_of_a_sample(void **state)
+TEST(values_of_a_sample)
 {
     struct guarded out = guard_new(PITH_SHAPE_TEXT, 1);
-    (void)state;
     assert_string_equal(pith_values_text((const uint32_t[]){1, 3, 224}, 3, out.data), "1x3x224");
     assert_string_equal(pith_values_text(NULL, 0, out.data), "1 value");
     guard_free(&out);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fields), cmocka_unit_test(ranges),
-                                       cmocka_unit_test(values_of_a_sample)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_npy_read.c - headers of .npy files: each refusal has a file that it alone refuses. The bytes
  * end at an unmapped page, so that an overread is noticed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/bytes.h"
 #include "data/data_source.h"
 #include "data/npy_header.h"
@@ -69,9 +66,8 @@ static struct npy_header expect_header(const struct npy_bytes *f)
 #define DICTIONARY(descr, shape)                                                                   \
     "{'descr': '" descr "', 'fortran_order': False, 'shape': " shape ", }"
 
-static void versions_1_to_3_are_read(void **state)
+TEST(versions_1_to_3_are_read)
 {
-    (void)state;
     for (uint8_t version = 0; version <= 4; version++) {
         struct npy_bytes f = npy(version, DICTIONARY("<f4", "(2,)"), 8);
         if (version >= 1 && version <= 3)
@@ -82,9 +78,8 @@ static void versions_1_to_3_are_read(void **state)
 }
 
 /* A length that reaches one byte behind the file. */
-static void a_header_ends_with_the_file_at_the_latest(void **state)
+TEST(a_header_ends_with_the_file_at_the_latest)
 {
-    (void)state;
     for (uint8_t version = 1; version <= 2; version++) {
         struct npy_bytes f = npy(version, DICTIONARY("<f4", "(0,)"), 0);
         assert_int_equal(expect_header(&f).count, 0);
@@ -93,9 +88,8 @@ static void a_header_ends_with_the_file_at_the_latest(void **state)
     }
 }
 
-static void an_axis_is_below_2_to_31(void **state)
+TEST(an_axis_is_below_2_to_31)
 {
-    (void)state;
     struct npy_bytes f = npy(1, DICTIONARY("<f4", "(0, 2147483647)"), 0);
     assert_int_equal(expect_header(&f).dim[1], 2147483647);
     f = npy(1, DICTIONARY("<f4", "(0, 2147483648)"), 0);
@@ -104,9 +98,8 @@ static void an_axis_is_below_2_to_31(void **state)
     expect_refusal(&f, PITH_ERR_CORRUPT, GRAMMAR);
 }
 
-static void eight_axes_are_read(void **state)
+TEST(eight_axes_are_read)
 {
-    (void)state;
     struct npy_bytes f = npy(1, DICTIONARY("<f4", "(1, 1, 1, 1, 1, 1, 1, 2)"), 8);
     struct npy_header h = expect_header(&f);
     assert_int_equal(h.rank, 8);
@@ -116,9 +109,8 @@ static void eight_axes_are_read(void **state)
 }
 
 /* A single byte has no order. */
-static void numbers_of_many_bytes_have_an_order(void **state)
+TEST(numbers_of_many_bytes_have_an_order)
 {
-    (void)state;
     struct npy_bytes f = npy(1, DICTIONARY("|u1", "(4,)"), 4);
     assert_int_equal(expect_header(&f).type, PITH_U8);
     f = npy(1, DICTIONARY("i1", "(4,)"), 4);
@@ -131,9 +123,8 @@ static void numbers_of_many_bytes_have_an_order(void **state)
     expect_refusal(&f, PITH_ERR_UNSUPPORTED, "a.npy: npy type 'f4" NO_NUMBER);
 }
 
-static void data_have_exactly_the_stated_bytes(void **state)
+TEST(data_have_exactly_the_stated_bytes)
 {
-    (void)state;
     struct npy_bytes f = npy(1, DICTIONARY("<f4", "(2,)"), 7);
     expect_refusal(&f, PITH_ERR_CORRUPT,
                    "a.npy: shape and type need 8 bytes of data, the file has 7");
@@ -143,9 +134,8 @@ static void data_have_exactly_the_stated_bytes(void **state)
 }
 
 /* With four bytes of data behind: those of a single number, where the shape is what is missing. */
-static void each_key_stands_exactly_once(void **state)
+TEST(each_key_stands_exactly_once)
 {
-    (void)state;
     static const char *const wrong[] = {
         "{'descr': '<f4', 'fortran_order': False}",
         "{'descr': '<f4', 'shape': ()}",
@@ -162,16 +152,4 @@ static void each_key_stands_exactly_once(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(versions_1_to_3_are_read),
-        cmocka_unit_test(a_header_ends_with_the_file_at_the_latest),
-        cmocka_unit_test(an_axis_is_below_2_to_31),
-        cmocka_unit_test(eight_axes_are_read),
-        cmocka_unit_test(numbers_of_many_bytes_have_an_order),
-        cmocka_unit_test(data_have_exactly_the_stated_bytes),
-        cmocka_unit_test(each_key_stands_exactly_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_number_convert.c - a value arrives as it was in every type that can hold it, and is refused
  * by every other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <string.h>
 #include "data/data_source.h"
@@ -44,9 +41,8 @@ static struct number real(double d)
     return (struct number){false, 0, d};
 }
 
-static void each_type_takes_what_it_can_hold(void **state)
+TEST(each_type_takes_what_it_can_hold)
 {
-    (void)state;
     /*                             f32 f16 f64 i8 u8 i16 u16 i32 i64 bool */
     expect_taken(whole(0), "xxxxxxxxxx");
     expect_taken(whole(1), "xxxxxxxxxx");
@@ -74,9 +70,8 @@ static void each_type_takes_what_it_can_hold(void **state)
     expect_taken(real(INFINITY), "xxx.......");
 }
 
-static void reals_are_rounded_to_the_nearest(void **state)
+TEST(reals_are_rounded_to_the_nearest)
 {
-    (void)state;
     float f = 0;
     assert_true(pith_number_store(real(0.1), PITH_F32, &f));
     assert_true(f == 0.1f);
@@ -86,9 +81,8 @@ static void reals_are_rounded_to_the_nearest(void **state)
     assert_false(pith_number_store(real(1), PITH_BF16, &f));
 }
 
-static void arrays_report_which_element_does_not_fit(void **state)
+TEST(arrays_report_which_element_does_not_fit)
 {
-    (void)state;
     float x[] = {3, -1, 2.5f};
     int64_t ids[3];
     struct pith_error err = {0};
@@ -116,9 +110,8 @@ static struct pith_data *data_of(enum pith_type type, const void *x, uint32_t ro
     return d;
 }
 
-static void samples_are_read_as_the_input_s_type(void **state)
+TEST(samples_are_read_as_the_input_s_type)
 {
-    (void)state;
     const int64_t ids[] = {1, ((int64_t)1 << 53) + 1, -7, 70000};
     struct pith_data *d = data_of(PITH_I64, ids, 2, 2);
     struct pith_error err = {0};
@@ -141,9 +134,8 @@ static void samples_are_read_as_the_input_s_type(void **state)
     pith_data_free(d);
 }
 
-static void a_sample_may_be_several_steps(void **state)
+TEST(a_sample_may_be_several_steps)
 {
-    (void)state;
     const float x[12] = {0};
     struct pith_buffer npy = {0};
     struct pith_data *d = NULL;
@@ -169,9 +161,8 @@ static void a_sample_may_be_several_steps(void **state)
 }
 
 /* Names in their own spelling come first, then by synset or without upper case, then synonyms. */
-static void classes_by_name(void **state)
+TEST(classes_by_name)
 {
-    (void)state;
     static const char names[] =
         "cock\nn01440764 tench, Tinca tinca\nn01443537 goldfish\nn0144x537 odd\n"
         "COCK\nGold_Fish\nn01443537x\n";
@@ -213,15 +204,4 @@ static void classes_by_name(void **state)
             fail_msg("'%s': %d", numbers[i].text, (int)number);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_takes_what_it_can_hold),
-        cmocka_unit_test(reals_are_rounded_to_the_nearest),
-        cmocka_unit_test(arrays_report_which_element_does_not_fit),
-        cmocka_unit_test(samples_are_read_as_the_input_s_type),
-        cmocka_unit_test(classes_by_name),
-        cmocka_unit_test(a_sample_may_be_several_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_picture_bounds.c - the largest picture and the next larger one, crops in the middle, greys
  * by rounding, and which first bytes are an IDX file's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "data/data_source.h"
 #include "data/npy_header.h"
@@ -20,9 +17,8 @@ static enum pith_status make(uint32_t width, uint32_t height)
     return st;
 }
 
-static void largest(void **state)
+TEST(largest)
 {
-    (void)state;
     assert_int_equal(make(IMAGE_MAX_SIDE, 1), PITH_OK);
     assert_int_equal(make(1, IMAGE_MAX_SIDE), PITH_OK);
     assert_int_equal(make(IMAGE_MAX_SIDE + 1, 1), PITH_ERR_LIMIT);
@@ -33,10 +29,9 @@ static void largest(void **state)
     assert_int_equal(make(1, 0), PITH_ERR_LIMIT);
 }
 
-static void crops(void **state)
+TEST(crops)
 {
     struct pith_image image;
-    (void)state;
     assert_int_equal(pith_image_new(5, 5, 1, "p", &image, NULL), PITH_OK);
     for (uint8_t i = 0; i < 25; i++)
         image.pixels[i] = i;
@@ -49,13 +44,12 @@ static void crops(void **state)
     pith_image_free(&image);
 }
 
-static void greys(void **state)
+TEST(greys)
 {
     static const struct {
         uint8_t rgb[3], grey;
     } cases[] = {
         {{0, 1, 0}, 1}, {{1, 0, 0}, 0}, {{1, 0, 1}, 0}, {{255, 255, 255}, 255}, {{2, 0, 0}, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_image image;
         assert_int_equal(pith_image_new(1, 1, 3, "p", &image, NULL), PITH_OK);
@@ -86,9 +80,8 @@ static void scale_line(const double *in, uint32_t n, double *out, uint32_t n_out
 enum { SIDES = 9 };
 
 /* Rows, then columns of any picture to any size, within the rounding between. */
-static void resized(void **state)
+TEST(resized)
 {
-    (void)state;
     for (uint32_t at = 0; at < SIDES * SIDES * SIDES * SIDES; at += 7) {
         const uint32_t w = at % SIDES + 1, h = at / SIDES % SIDES + 1;
         const uint32_t to_w = at / SIDES / SIDES % SIDES + 1,
@@ -114,9 +107,8 @@ static void resized(void **state)
     }
 }
 
-static void shorter_sides(void **state)
+TEST(shorter_sides)
 {
-    (void)state;
     static const struct {
         uint32_t w, h, side, to_w, to_h; /* 0: too large */
     } cases[] = {{8, 4, 2, 4, 2},     {4, 8, 2, 2, 4},    {5, 3, 2, 3, 2},
@@ -144,9 +136,8 @@ static void shorter_sides(void **state)
     pith_image_free(&image);
 }
 
-static void idx_heads(void **state)
+TEST(idx_heads)
 {
-    (void)state;
     assert_true(pith_is_idx((const uint8_t[8]){0, 0, 8, PITH_MAX_RANK}, 8));
     assert_false(pith_is_idx((const uint8_t[8]){0, 0, 8, PITH_MAX_RANK + 1}, 8));
     assert_true(pith_is_idx((const uint8_t[8]){0, 0, 8, 1}, 8));
@@ -156,11 +147,4 @@ static void idx_heads(void **state)
     assert_false(pith_is_idx((const uint8_t[8]){0, 1, 8, 1}, 8));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(largest), cmocka_unit_test(crops),         cmocka_unit_test(greys),
-        cmocka_unit_test(resized), cmocka_unit_test(shorter_sides), cmocka_unit_test(idx_heads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

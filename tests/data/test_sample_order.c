@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which shapes fit an input, which are transposed, and that nothing else does. */
 #define _XOPEN_SOURCE 700
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,9 +19,8 @@ static struct pith_order order_of(struct shape a, uint32_t times, struct shape t
     return pith_array_order(a.dim, a.rank, times, to.dim, to.rank);
 }
 
-static void ones_and_merged_axes_fit(void **state)
+TEST(ones_and_merged_axes_fit)
 {
-    (void)state;
     static const struct {
         struct shape is;
         uint32_t times;
@@ -55,9 +51,8 @@ static void ones_and_merged_axes_fit(void **state)
     }
 }
 
-static void other_axes_do_not(void **state)
+TEST(other_axes_do_not)
 {
-    (void)state;
     static const struct {
         struct shape is;
         uint32_t times;
@@ -87,9 +82,8 @@ static void expect_values(struct pith_order o, const float *x, size_t n, const f
         assert_true(got[i] == want[i]);
 }
 
-static void channels_are_moved(void **state)
+TEST(channels_are_moved)
 {
-    (void)state;
     static const float hwc[] = {0, 6, 12, 1, 7, 13, 2, 8, 14, 3, 9, 15, 4, 10, 16, 5, 11, 17};
     static const float chw[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
     static const float two_hwc[] = {0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15};
@@ -153,9 +147,8 @@ static enum pith_status read_target(uint32_t rank, const uint32_t *dim, uint32_t
     return st;
 }
 
-static void targets_have_the_order_of_the_output(void **state)
+TEST(targets_have_the_order_of_the_output)
 {
-    (void)state;
     static const uint32_t hwc[] = {2, 3, 2}, flat[] = {12}, other[] = {3, 2, 2};
     float y[12];
     strcpy(folder, "/tmp/pith-order-XXXXXX");
@@ -176,13 +169,4 @@ static void targets_have_the_order_of_the_output(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ones_and_merged_axes_fit),
-        cmocka_unit_test(other_axes_do_not),
-        cmocka_unit_test(channels_are_moved),
-        cmocka_unit_test(targets_have_the_order_of_the_output),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sound_read.c - both readers of sound give the same bits: of WAV files, and of the same
  * values in FLAC and AIFF. What is cut, too large or no sound is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <sndfile.h>
 #include <stdlib.h>

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_text_ids.c - text as samples of ids: windows, their labels, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wav_read.c - recordings cut into frames, and what is refused. The bytes end at an unmapped
  * page, so that an overread is noticed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,9 +107,8 @@ static void expect_refusal(const struct wav_bytes *w, enum pith_status status, c
     guard_free(&g);
 }
 
-static void frames_carry_what_came_before(void **state)
+TEST(frames_carry_what_came_before)
 {
-    (void)state;
     struct wav_bytes w = plain(5);
     expect_frames(&w, 3, 2, 3, (float[]){0, 1, 2, 2, 3, 4, 4, 5, 0});
     expect_frames(&w, 2, 2, 3, (float[]){1, 2, 3, 4, 5, 0});
@@ -123,18 +119,16 @@ static void frames_carry_what_came_before(void **state)
                                          2, 3, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5});
 }
 
-static void values_are_signed_and_below_one(void **state)
+TEST(values_are_signed_and_below_one)
 {
-    (void)state;
     struct wav_bytes w = riff();
     put_format(&w, 1, 1, 16);
     put_chunk(&w, "data", 4, "\x00\x80\xff\x7f", 4);
     expect_frames(&w, 2, 2, 1, (float[]){-32768, 32767});
 }
 
-static void other_chunks_are_stepped_over(void **state)
+TEST(other_chunks_are_stepped_over)
 {
-    (void)state;
     struct wav_bytes w = riff();
     put_chunk(&w, "LIST", 3, "abc\0", 4); /* padded to even */
     put_format(&w, 1, 1, 16);
@@ -144,18 +138,16 @@ static void other_chunks_are_stepped_over(void **state)
 }
 
 /* Written to a pipe: the length was not known. An odd byte at the end is no sample. */
-static void data_of_unknown_length_reaches_to_the_end(void **state)
+TEST(data_of_unknown_length_reaches_to_the_end)
 {
-    (void)state;
     struct wav_bytes w = riff();
     put_format(&w, 1, 1, 16);
     put_chunk(&w, "data", UINT32_MAX, "\1\0\2\0\3", 5);
     expect_frames(&w, 2, 2, 1, (float[]){1, 2});
 }
 
-static void the_extended_format_is_read(void **state)
+TEST(the_extended_format_is_read)
 {
-    (void)state;
     struct wav_bytes w = riff();
     uint8_t f[40] = {0};
     store_le16(f, 0xfffe);
@@ -168,9 +160,8 @@ static void the_extended_format_is_read(void **state)
 }
 
 /* The extension's format counts from the byte on that ends it. */
-static void a_cut_extension_says_nothing(void **state)
+TEST(a_cut_extension_says_nothing)
 {
-    (void)state;
     uint8_t f[26] = {0};
     store_le16(f, 0xfffe);
     store_le16(f + 2, 1);
@@ -189,9 +180,8 @@ static void a_cut_extension_says_nothing(void **state)
         "24 or 32 bits and floats (format 3) are supported");
 }
 
-static void the_first_format_counts(void **state)
+TEST(the_first_format_counts)
 {
-    (void)state;
     struct wav_bytes w = riff();
     put_format(&w, 1, 1, 16);
     put_format(&w, 3, 1, 32);
@@ -200,9 +190,8 @@ static void the_first_format_counts(void **state)
 }
 
 /* 14 bytes end before the bits of a sample. */
-static void a_short_format_is_none(void **state)
+TEST(a_short_format_is_none)
 {
-    (void)state;
     uint8_t f[16] = {1, 0, 1};
     f[14] = 16;
     for (uint32_t n = 14; n <= 16; n += 2) {
@@ -216,9 +205,8 @@ static void a_short_format_is_none(void **state)
     }
 }
 
-static void other_encodings_are_refused(void **state)
+TEST(other_encodings_are_refused)
 {
-    (void)state;
     static const struct {
         uint16_t format, channels, bits;
         const char *text;
@@ -247,9 +235,8 @@ static void other_encodings_are_refused(void **state)
 }
 
 /* Two values of each encoding, exact in float; the last bytes are half a value. */
-static void encodings(void **state)
+TEST(encodings)
 {
-    (void)state;
     static const struct {
         uint16_t format, channels, bits;
         uint8_t bytes[17];
@@ -283,9 +270,8 @@ static void encodings(void **state)
     }
 }
 
-static void broken_files_are_refused(void **state)
+TEST(broken_files_are_refused)
 {
-    (void)state;
     struct wav_bytes w = riff();
     expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without a data chunk");
     put_samples(&w, 2);
@@ -302,9 +288,8 @@ static void broken_files_are_refused(void **state)
 }
 
 /* Whatever the file is cut to, it is read or refused within its bytes. */
-static void every_cut_is_read_or_refused(void **state)
+TEST(every_cut_is_read_or_refused)
 {
-    (void)state;
     struct wav_bytes w = plain(9), cut = w;
     for (cut.n = 0; cut.n < w.n; cut.n++) {
         struct data_source s;
@@ -326,9 +311,8 @@ static const char *written(const struct wav_bytes *w)
     return path;
 }
 
-static void a_recording_is_a_data_set(void **state)
+TEST(a_recording_is_a_data_set)
 {
-    (void)state;
     struct wav_bytes w = plain(4);
     struct pith_data *d = NULL;
     struct pith_error err = {0};
@@ -362,22 +346,4 @@ static void a_recording_is_a_data_set(void **state)
     unlink(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_carry_what_came_before),
-        cmocka_unit_test(values_are_signed_and_below_one),
-        cmocka_unit_test(other_chunks_are_stepped_over),
-        cmocka_unit_test(data_of_unknown_length_reaches_to_the_end),
-        cmocka_unit_test(the_extended_format_is_read),
-        cmocka_unit_test(a_cut_extension_says_nothing),
-        cmocka_unit_test(the_first_format_counts),
-        cmocka_unit_test(a_short_format_is_none),
-        cmocka_unit_test(other_encodings_are_refused),
-        cmocka_unit_test(encodings),
-        cmocka_unit_test(broken_files_are_refused),
-        cmocka_unit_test(every_cut_is_read_or_refused),
-        cmocka_unit_test(a_recording_is_a_data_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

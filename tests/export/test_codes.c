@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Coded weights and estimates of exported networks, by hand: bytes of two codes and their tables,
  * layers in the order of what they save, instructions and stack of each kind of core. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
@@ -105,9 +102,8 @@ static int8_t nine_bits(uint32_t i)
 #define AROUND (2 * 4 * N) /* bias and factor of each output of a layer */
 #define TABLE 512u         /* of a code of at most 8 bits */
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     static int8_t w[N * N];
     const int8_t *const layer[] = {w};
     for (uint32_t i = 0; i < N * N; i++)
@@ -136,9 +132,8 @@ static void test_values(void **state)
 
 /* 8 of the N weights of a row, 1 and -1, 8 apart: a sparse row has 8 distances of 8 or, the first,
  * 0, and a count of 8 and 0. */
-static void test_nonzeros(void **state)
+TEST(test_nonzeros)
 {
-    (void)state;
     static int8_t w[N * N];
     const int8_t *const layer[] = {w};
     for (uint32_t i = 0; i < N * N; i++)
@@ -183,9 +178,8 @@ static void test_nonzeros(void **state)
 }
 
 /* The layer that saves more is coded first, the other one where that is not enough. */
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     static int8_t w[2][N * N];
     const int8_t *const layer[] = {w[0], w[1]};
     for (uint32_t i = 0; i < N * N; i++)
@@ -231,9 +225,8 @@ static void test_order(void **state)
 
 /* Instructions of weights.c and target.c for a product of N by N to floats, behind a quantization.
  */
-static void test_targets(void **state)
+TEST(test_targets)
 {
-    (void)state;
     static const struct {
         enum pith_export_target target;
         uint64_t instructions;
@@ -261,13 +254,4 @@ static void test_targets(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_nonzeros),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_targets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,10 +2,7 @@
 /* Sessions: files that are there, are not, are not what they should be; and every call to the
  * system and every allocation fails once. */
 #define _XOPEN_SOURCE 700
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "open_files.h"
 #include "pith_host.h"
 #include "host/large_memory.h"

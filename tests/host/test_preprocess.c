@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The preprocessing text: reading, writing back, applying. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "test_seed.h"
 #include "guard_page.h"
 #include "host/decimal.h"
@@ -22,9 +19,8 @@ static struct pith_preprocess parsed(const char *text)
     return pre;
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
-    (void)state;
     struct pith_preprocess p = parsed("scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,"
                                       "resize=256,crop=224,order=bgr,layout=nhwc");
     assert_true(p.scale == 1.0f / 255.0f && p.n_mean == 3 && p.n_std == 3);
@@ -44,9 +40,8 @@ static void test_read(void **state)
     assert_true(p.n_mean == 1 && p.mean[0] == -83.0f && p.scale == 0.5847029089927673f);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const same[][2] = {
         {"imagenet",
          "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=256,crop=224"},
@@ -72,9 +67,8 @@ static void test_names(void **state)
               1) < 1e-6f);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     static const char *const bad[] = {"scale",
                                       "scale=",
                                       "scale=x",
@@ -150,9 +144,8 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_write(void **state)
+TEST(test_write)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"", ""},
         {"scale=0.00392156862745098", "scale=1/255"},
@@ -199,9 +192,8 @@ static float any_f32(void)
 }
 
 /* Every f32 reads back as it was written, and reading agrees with strtof. */
-static void test_decimal(void **state)
+TEST(test_decimal)
 {
-    (void)state;
     seed = test_seed(20261124);
     uint64_t first = seed;
     for (int i = 0; i < 200000; i++) {
@@ -221,9 +213,8 @@ static void test_decimal(void **state)
     }
 }
 
-static void test_decimal_edges(void **state)
+TEST(test_decimal_edges)
 {
-    (void)state;
     static const struct {
         const char *text;
         float value;
@@ -271,9 +262,8 @@ static void test_decimal_edges(void **state)
 }
 
 /* What people read: plain from 0.0001 to 10^9, else with an exponent. */
-static void test_layout_of_digits(void **state)
+TEST(test_layout_of_digits)
 {
-    (void)state;
     static const struct {
         float value;
         const char *text;
@@ -306,9 +296,8 @@ static void test_layout_of_digits(void **state)
 }
 
 /* Texts end where they say: nothing behind them is read, however they are cut. */
-static void test_cut_texts(void **state)
+TEST(test_cut_texts)
 {
-    (void)state;
     static const char *const texts[] = {
         "imagenet,scale=-1.5e-3,mean=1/"
         "3:2:3.25,std=1:2:3,resize=256,crop=224,order=bgr,layout=nhwc",
@@ -348,9 +337,8 @@ static void test_cut_texts(void **state)
     assert_string_equal(err.text, "preprocessing names 'crop' twice");
 }
 
-static void test_apply(void **state)
+TEST(test_apply)
 {
-    (void)state;
     /* two pixels: (1, 2, 3) and (255, 0, 10) */
     static const uint8_t pixels[6] = {1, 2, 3, 255, 0, 10};
     float out[6];
@@ -385,18 +373,4 @@ static void test_apply(void **state)
                 fabsf(pith_preprocess_value(&p, 255.0f, 0) - 2.2489083f) < 1e-6f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_write),
-        cmocka_unit_test(test_decimal),
-        cmocka_unit_test(test_decimal_edges),
-        cmocka_unit_test(test_layout_of_digits),
-        cmocka_unit_test(test_cut_texts),
-        cmocka_unit_test(test_apply),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

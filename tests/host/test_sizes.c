@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Open sizes: formulas, values from shapes, changes of a plan. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "host/size_expression.h"
 #include "host/sizes.h"
 

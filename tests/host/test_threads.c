@@ -2,9 +2,6 @@
 /* The thread pool: every piece once, callers take turns, idle threads wake up, threads that cannot
  * be had are done without, all are joined. What never ends ends at SECONDS. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_host.h"
 #include "host/processors.h"
 

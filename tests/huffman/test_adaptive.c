@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Adaptive streams: every shape, density, codebook and source comes back exactly; a damaged stream
  * gives an error or other values, never a byte read or written outside. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "adaptive_sample.h"
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     uint32_t crc = 0;
     for (uint64_t round = 0; round < TEST_ROUNDS(4, 1); round++) {
         for (size_t i = 0; i < N_SPECS; i++) {
@@ -27,9 +23,8 @@ static void test_round_trip(void **state)
 /* Signs that go on to the right and below, as kernels' do, and sizes that are those of their rows;
  * zeros of groups, whose share is that of their columns. Without either, shuffled, they take a 25th
  * more. */
-static void test_neighbours_predict(void **state)
+TEST(test_neighbours_predict)
 {
-    (void)state;
     static const struct spec kinds[] = {{4, {40, 12, 3, 3}, 1000, 15, 1, 10, 0},
                                         {2, {60, 100}, 1000, 15, 60, 10, 0}};
     for (uint32_t k = 0; k < 2; k++) {
@@ -61,9 +56,8 @@ static void test_neighbours_predict(void **state)
 }
 
 /* A layer's input units are the rows of the layer before. */
-static void test_source(void **state)
+TEST(test_source)
 {
-    (void)state;
     static const struct spec first = {4, {20, 1, 5, 5}, 60, 5, 1, 0, 0};
     static const struct spec second[] = {{4, {10, 20, 3, 3}, 100, 5, 1, 0, 0},
                                          {2, {50, 320}, 50, 5, 1, 0, 0},
@@ -83,9 +77,8 @@ static void test_source(void **state)
 
 /* Levels are as many as half of the integers: a bit less for each. What is no level is refused, and
  * what is one of the other trellis. */
-static void test_levels(void **state)
+TEST(test_levels)
 {
-    (void)state;
     for (uint8_t states = 8; states <= 16; states += 8) {
         const struct spec spec = {2, {40, 100}, 1000, 63, 1, 2, states};
         uint64_t seed = SEED + states;
@@ -110,9 +103,8 @@ static void test_levels(void **state)
     }
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const struct spec damaged[] = {
         {2, {20, 30}, 150, 6, 1, 0, 0},    {4, {3, 4, 3, 3}, 1000, 20, 3, 50, 0},
         {1, {90}, 1000, 0, 1, 50, 0},      {2, {10, 30}, 1000, 11, 1, 30, 8},
@@ -127,9 +119,8 @@ static void test_damage(void **state)
 }
 
 /* Any bytes at all, for any description that the gate lets pass. */
-static void test_noise(void **state)
+TEST(test_noise)
 {
-    (void)state;
     for (size_t i = 0; i < N_SPECS; i++) {
         uint64_t seed = SEED ^ i;
         struct sample s = make(&specs[i], NULL, &seed);
@@ -152,9 +143,8 @@ static void test_noise(void **state)
 
 /* The bytes are those a writer gives: none more, whatever it is, and no nonzero more than there
  * are. */
-static void test_end(void **state)
+TEST(test_end)
 {
-    (void)state;
     static const struct spec small[] = {{2, {20, 30}, 150, 6, 1, 0, 0},
                                         {2, {6, 5}, 1000, 4, 1, 50, 0},
                                         {1, {9}, 1000, 0, 1, 50, 0}};
@@ -188,9 +178,8 @@ static void test_end(void **state)
 /* Where more elements are declared than there are, the walk ends with the tensor: the byte behind
  * the rows' flags is never read. (Of floats, whose mantissas any bits are; a codebook's groups end
  * as well.) */
-static void test_more_elements_than_places(void **state)
+TEST(test_more_elements_than_places)
 {
-    (void)state;
     uint32_t refused = 0;
     for (uint64_t round = 0; round < TEST_ROUNDS(40, 10); round++) {
         static const struct spec spec = {2, {8, 8}, 400, 0, 1, 0, 0};
@@ -214,9 +203,8 @@ static void test_more_elements_than_places(void **state)
     assert_true(refused > TEST_ROUNDS(20, 5));
 }
 
-static void test_what_is_allowed(void **state)
+TEST(test_what_is_allowed)
 {
-    (void)state;
     struct weight w = {.type = PITH_F32, .count = ADAPTIVE_MAX, .nnz = 1, .code = CODE_ADAPTIVE};
     assert_true(pith_adaptive_allows(&w));
     w.nnz = 0;
@@ -237,9 +225,8 @@ static void test_what_is_allowed(void **state)
 }
 
 /* Of dense tensors with codebooks those whose one codebook has a zero. */
-static void test_rows_by_zero(void **state)
+TEST(test_rows_by_zero)
 {
-    (void)state;
     static const float with[] = {-1, 0, 2, -1, 0, 2}, without[] = {-1, 1, 2};
     struct weight w = {.type = PITH_F32,
                        .count = 4,
@@ -267,19 +254,4 @@ static void test_rows_by_zero(void **state)
     assert_false(pith_adaptive_flags_rows(&w));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_neighbours_predict),
-        cmocka_unit_test(test_source),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_end),
-        cmocka_unit_test(test_more_elements_than_places),
-        cmocka_unit_test(test_what_is_allowed),
-        cmocka_unit_test(test_rows_by_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

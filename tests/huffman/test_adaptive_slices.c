@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test_adaptive_slices.c - adaptive streams in slices of rows: every tensor comes back, whole and
  * in pieces; what is broken is refused in whatever order pieces are decoded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "adaptive_sample.h"
 
 /* Every tensor of two rows or more, in slices of one row, of a third, of all but one; with few
  * stored elements some slices store none. */
-static void test_slices(void **state)
+TEST(test_slices)
 {
-    (void)state;
     uint32_t tensors = 0, empty = 0;
     for (size_t i = 0; i < N_SPECS; i++) {
         const struct spec spec = specs[i];
@@ -35,9 +31,8 @@ static void test_slices(void **state)
 
 /* A slice has the bytes of a tensor of its rows alone, but for its groups, which are
  * those of the tensor: so all of them cost what the directory does. */
-static void test_slices_are_tensors(void **state)
+TEST(test_slices_are_tensors)
 {
-    (void)state;
     static const struct spec spec = {2, {60, 90}, 300, 16, 1, 0, 0};
     uint64_t seed = SEED, sum = 0, cols = 90;
     struct sample s = make(&spec, NULL, &seed);
@@ -59,9 +54,8 @@ static void test_slices_are_tensors(void **state)
     release(&s);
 }
 
-static void test_damaged_slices(void **state)
+TEST(test_damaged_slices)
 {
-    (void)state;
     static const struct spec damaged[] = {
         {2, {20, 30}, 150, 6, 1, 0, 0},     {4, {5, 4, 3, 3}, 1000, 20, 3, 50, 0},
         {2, {9, 10}, 1000, 0, 1, 50, 0},    {2, {10, 30}, 400, 12, 1, 30, 16},
@@ -81,9 +75,8 @@ static void test_damaged_slices(void **state)
 }
 
 /* Directories that no writer gives: 20 rows of 30, in slices of 7 rows, two of which are listed. */
-static void test_directories(void **state)
+TEST(test_directories)
 {
-    (void)state;
     static const struct spec spec = {2, {20, 30}, 150, 6, 1, 0, 0};
     static const uint8_t wrong[][8] = {
         {0, 9, 9, 9, 9, 9, 9, 9},       /* no rows */
@@ -116,9 +109,8 @@ static void test_directories(void **state)
 }
 
 /* Both may be in slices, the rows of a slice one: flags are those of the tensor all the same. */
-static void test_sliced_source(void **state)
+TEST(test_sliced_source)
 {
-    (void)state;
     static const struct spec first[] = {{4, {20, 1, 5, 5}, 60, 5, 1, 0, 0},
                                         {2, {20, 40}, 1000, 5, 1, 90, 0}};
     static const struct spec second[] = {{4, {10, 20, 3, 3}, 100, 5, 1, 0, 0},
@@ -154,9 +146,8 @@ static void test_sliced_source(void **state)
 }
 
 /* Any slice can be entered, and goes on with those behind it. */
-static void test_entry_points(void **state)
+TEST(test_entry_points)
 {
-    (void)state;
     static const struct spec spec = {2, {61, 30}, 1000, 9, 61, 40, 0};
     uint64_t seed = SEED;
     struct sample s = make(&spec, NULL, &seed);
@@ -181,12 +172,4 @@ static void test_entry_points(void **state)
     release(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slices),         cmocka_unit_test(test_slices_are_tensors),
-        cmocka_unit_test(test_damaged_slices), cmocka_unit_test(test_directories),
-        cmocka_unit_test(test_sliced_source),  cmocka_unit_test(test_entry_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

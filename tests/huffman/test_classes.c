@@ -2,11 +2,8 @@
 /* Streams by classes: every shape, density, codebook and trellis comes back exactly, one lane and
  * four; what predicts an element makes it shorter; a damaged stream or model gives an error or
  * other values, never a byte read or written outside. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "adaptive_sample.h"
 #include "huffman/class_encode.h"
 
@@ -54,9 +51,8 @@ static void check_spec(const struct spec *spec, uint64_t seed, uint32_t *coded, 
     release(&s);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     uint32_t coded = 0, crc = 0;
     for (uint64_t round = 0; round < 2; round++)
         for (size_t i = 0; i < N_SPECS; i++)
@@ -77,9 +73,8 @@ static size_t bytes_of(struct sample *s)
 
 /* Signs that go on to the right and sizes that are those of their rows, and of their columns:
  * shuffled, they take a tenth more. */
-static void test_neighbours_predict(void **state)
+TEST(test_neighbours_predict)
 {
-    (void)state;
     static const struct spec kinds[] = {{4, {60, 20, 3, 3}, 1000, 15, 1, 10, 0},
                                         {2, {80, 150}, 1000, 15, 1, 10, 0}};
     for (uint32_t k = 0; k < 2; k++) {
@@ -109,9 +104,8 @@ static void test_neighbours_predict(void **state)
 }
 
 /* One model for two tensors is one table. */
-static void test_shared_model(void **state)
+TEST(test_shared_model)
 {
-    (void)state;
     struct class_code code;
     uint64_t seed = SEED;
     struct sample s[2] = {make(&large[0], NULL, &seed), make(&specs[4], NULL, &seed)};
@@ -135,9 +129,8 @@ static void test_shared_model(void **state)
 
 /* What has no code is refused: a 0 that is stored, integers of no state of the trellis, a level
  * that the model never saw. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     static const struct spec sparse = {2, {20, 30}, 500, 9, 1, 60, 0};
     uint64_t seed = SEED;
     struct class_code code;
@@ -160,9 +153,8 @@ static void test_refused(void **state)
     release(&s);
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     static const struct spec damaged[] = {{2, {20, 30}, 150, 6, 1, 0, 0},
                                           {4, {3, 4, 3, 3}, 1000, 20, 3, 50, 0},
                                           {2, {10, 30}, 1000, 11, 1, 30, 8},
@@ -189,9 +181,8 @@ static void test_damage(void **state)
 }
 
 /* Any bytes under a good model, for one lane and for four. */
-static void test_noise(void **state)
+TEST(test_noise)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         uint64_t seed = SEED ^ i;
         struct class_code code;
@@ -213,12 +204,4 @@ static void test_noise(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_neighbours_predict),
-        cmocka_unit_test(test_shared_model), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_damage),       cmocka_unit_test(test_noise),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

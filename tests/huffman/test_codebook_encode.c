@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Codebooks: every bit pattern comes back, sizes are what the form promises, wrong order and wrong
  * bytes are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "decode/codebook_decode.h"
 #include "pith_huffman.h"
@@ -48,10 +45,9 @@ static void sort(float *c, uint32_t n)
     qsort(c, n, sizeof *c, compare_f32);
 }
 
-static void random_codebooks(void **state)
+TEST(random_codebooks)
 {
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (uint32_t round = 0; round < 400; round++) {
         float c[512];
@@ -74,11 +70,10 @@ static void random_codebooks(void **state)
 
 /* Bell-shaped centroids without the pruned middle, full precision: about 20 bits each; of 8
  * mantissa bits: less than 7. */
-static void sizes(void **state)
+TEST(sizes)
 {
     uint64_t seed = SEED;
     float c[256];
-    (void)state;
     for (uint32_t i = 0; i < 256; i++)
         do
             c[i] = bell_f32(&seed) / 8;
@@ -91,12 +86,11 @@ static void sizes(void **state)
     assert_in_range(round_trip(c, 1, 256), 1, 256 * 7 / 8);
 }
 
-static void special_values(void **state)
+TEST(special_values)
 {
     static const float zeros[] = {-0.0f, -0.0f, 0.0f, 0.0f}, one[] = {1.0f},
                        extremes[] = {-3.40282347e38f, -1e-45f, -0.0f, 0.0f, 1e-45f, 3.40282347e38f};
     float many[256];
-    (void)state;
     round_trip(zeros, 1, 4);
     round_trip(zeros + 2, 1, 1);
     round_trip(zeros + 2, 2, 1);
@@ -109,13 +103,12 @@ static void special_values(void **state)
 }
 
 /* The document's example, written. */
-static void document_example(void **state)
+TEST(document_example)
 {
     static const float c[] = {-1.5f, 0.0f, 0.5f, 1.0f};
     static const uint8_t expected[] = {0x2d, 0xc8, 0x7f, 0xfc, 0x06};
     uint8_t out[17];
     size_t bytes;
-    (void)state;
     assert_int_equal(pith_codebook_encode(c, 1, 4, out, sizeof out, &bytes), PITH_OK);
     assert_int_equal(bytes, sizeof expected);
     assert_memory_equal(out, expected, bytes);
@@ -123,14 +116,13 @@ static void document_example(void **state)
 
 /* Rows of {-step, 0, step}: 15 bits each and one, or fewer where the steps are close to each other.
  */
-static void steps_of_rows(void **state)
+TEST(steps_of_rows)
 {
     static const uint8_t expected[] = {0xbf, 0xc6, 0x6f, 0xa0, 0x02};
     static const float step[] = {0.5f, 0.75f, 1.25f};
     float c[3 * 64];
     uint8_t out[32];
     size_t bytes;
-    (void)state;
     for (uint32_t g = 0; g < 64; g++)
         for (uint32_t k = 0; k < 3; k++)
             c[3 * g + k] = ((float)k - 1) * step[g % 3];
@@ -148,21 +140,19 @@ static void steps_of_rows(void **state)
 }
 
 /* {2, 2}: all but one bit is common, 11 + 2 + 1 + 1 + 1 bits. */
-static void common_bits_but_one(void **state)
+TEST(common_bits_but_one)
 {
     static const float twos[] = {2, 2};
-    (void)state;
     assert_int_equal(round_trip(twos, 1, 2), 2);
 }
 
 /* A group of one is written as it is, never by a step: 1 | 30 | 0 | 0 | 1. */
-static void one_zero(void **state)
+TEST(one_zero)
 {
     static const float zero = 0;
     static const uint8_t expected[] = {0x3d, 0x10};
     uint8_t out[8];
     size_t bytes;
-    (void)state;
     assert_int_equal(pith_codebook_encode(&zero, 1, 1, out, sizeof out, &bytes), PITH_OK);
     assert_int_equal(bytes, sizeof expected);
     assert_memory_equal(out, expected, bytes);
@@ -170,10 +160,9 @@ static void one_zero(void **state)
 
 /* Multiples of 2^-129, which has no exponent of its own; steps of 2 and more, whose exponent has
  * eight bits. */
-static void steps_out_of_reach(void **state)
+TEST(steps_out_of_reach)
 {
     float c[3];
-    (void)state;
     for (int e = -149; e <= -127; e++) {
         for (int k = 0; k < 3; k++)
             c[k] = ldexpf((float)(k - 1), e);
@@ -187,10 +176,9 @@ static void steps_out_of_reach(void **state)
 }
 
 /* Offsets of 15 bits: 15 in that place says that steps are chained. */
-static void widest_offsets(void **state)
+TEST(widest_offsets)
 {
     float c[3 * 64];
-    (void)state;
     for (uint32_t g = 0; g < 64; g++)
         for (uint32_t k = 0; k < 3; k++)
             c[3 * g + k] = ((float)k - 1) * f32_from_bits((g % 2 ? 245u : 110u) << 23 | 1u << 16);
@@ -199,10 +187,9 @@ static void widest_offsets(void **state)
 
 /* Groups of 0, something small, and something whose bits differ by 3 * 2^29: 32 bits with the
  * largest parameter, 33 with the next. */
-static void largest_parameter(void **state)
+TEST(largest_parameter)
 {
     float c[3 * 8];
-    (void)state;
     for (uint32_t g = 0; g < 8; g++) {
         c[3 * g] = 0;
         c[3 * g + 1] = f32_from_bits(1 + g);
@@ -213,24 +200,22 @@ static void largest_parameter(void **state)
 
 /* Differences of 205, 205, 1435, 4100 and 205: with 8 bits apart the fourth has a quotient of 16,
  * which is written at 47 bits; with 9 it is 8. */
-static void quotient_at_the_escape(void **state)
+TEST(quotient_at_the_escape)
 {
     static const uint32_t bits[] = {0x3f800000, 0x3f8000cd, 0x3f80019a,
                                     0x3f800735, 0x3f801739, 0x3f801806};
     float c[6];
-    (void)state;
     memcpy(c, bits, sizeof c);
     assert_int_equal(round_trip(c, 1, 6), (11 + 4 + 31 + 10 + 10 + 12 + 18 + 10 + 7) / 8);
 }
 
 /* Steps in order: a bit each, and some where they change. */
-static void chained_steps(void **state)
+TEST(chained_steps)
 {
     static const uint8_t expected[] = {0xbf, 0xee, 0xef, 0xf9, 0x00};
     float c[3 * 64];
     uint8_t out[32];
     size_t bytes;
-    (void)state;
     for (uint32_t g = 0; g < 5; g++)
         for (uint32_t k = 0; k < 3; k++)
             c[3 * g + k] = ((float)k - 1) * (g < 3 ? 1.25f : 0.75f);
@@ -244,13 +229,12 @@ static void chained_steps(void **state)
     assert_int_equal(round_trip(c, 64, 3), (23 + 63 + 15 * 2 + 29 + 7) / 8);
 }
 
-static void refused_values(void **state)
+TEST(refused_values)
 {
     uint32_t nan = 0x7fc00000u, infinity = 0x7f800000u;
     float c[2] = {1.0f, 0.5f};
     uint8_t out[64];
     size_t bytes;
-    (void)state;
     assert_int_equal(pith_codebook_encode(c, 1, 2, out, 64, &bytes), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_codebook_encode(c, 2, 1, out, 64, &bytes), PITH_OK);
     memcpy(&c[1], &nan, 4);
@@ -280,7 +264,7 @@ static enum pith_status read_two(const uint8_t *bytes, size_t n)
     return st;
 }
 
-static void refused_bytes(void **state)
+TEST(refused_bytes)
 {
     static const uint8_t raw_order[] = {0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x3f},
                          raw_ok[] = {0, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f},
@@ -288,7 +272,6 @@ static void refused_bytes(void **state)
                          raw_nan[] = {0, 0, 0, 0xc0, 0x7f}, no_bytes[] = {0},
                          /* z 31; k 31; z 0, k 0: neg 2 of 1 */
         shift[] = {0x3f, 0, 0, 0, 0, 0}, rice[] = {0xc1, 7, 0, 0, 0, 0};
-    (void)state;
     assert_int_equal(read_one(raw_ok, 9, 2), PITH_OK);
     assert_int_equal(read_one(raw_order, 9, 2), PITH_ERR_CORRUPT);
     assert_int_equal(read_one(raw_head, 9, 2), PITH_ERR_CORRUPT);
@@ -326,16 +309,4 @@ static void refused_bytes(void **state)
     assert_int_equal(read_one(too_far, 2, 2), PITH_ERR_CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_codebooks),    cmocka_unit_test(sizes),
-        cmocka_unit_test(special_values),      cmocka_unit_test(document_example),
-        cmocka_unit_test(steps_of_rows),       cmocka_unit_test(chained_steps),
-        cmocka_unit_test(refused_values),      cmocka_unit_test(refused_bytes),
-        cmocka_unit_test(common_bits_but_one), cmocka_unit_test(one_zero),
-        cmocka_unit_test(steps_out_of_reach),  cmocka_unit_test(widest_offsets),
-        cmocka_unit_test(largest_parameter),   cmocka_unit_test(quotient_at_the_escape),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

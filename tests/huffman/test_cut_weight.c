@@ -2,13 +2,10 @@
 /* test_cut_weight.c - large weights decoded in pieces by several threads: the bits of one thread,
  * and of broken streams its status, whatever the order of the pieces. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "guard_page.h"
 #include "huffman/adaptive_encode.h"

@@ -3,12 +3,9 @@
  * choice of patterns for dense and structured masks, far gaps, and refusals. (That every mask comes
  * back is test_weight.c's business.) */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "huffman/gap_symbols.h"
 #include "huffman/huff_write.h"
 #include "huffman/package_merge.h"
@@ -16,9 +13,8 @@
 
 #define SEED 5u
 
-static void symbols_of_gaps(void **state)
+TEST(symbols_of_gaps)
 {
-    (void)state;
     assert_int_equal(pith_gap_symbol(13, 4, 2), 13); /* the document's examples */
     assert_int_equal(pith_gap_symbol(100, 4, 2), 26);
     assert_int_equal(pith_gap_extra_bits(26, 4, 2), 4);
@@ -73,11 +69,10 @@ static struct sizes measure(const uint8_t *mask, uint64_t count)
 }
 
 /* Random masks, 0.3 % to 50 %, from 20,000 nonzeros on: within 2 % with the table. */
-static void close_to_entropy(void **state)
+TEST(close_to_entropy)
 {
     static const uint32_t per_mille[] = {3, 10, 30, 60, 90, 130, 180, 250, 330, 400, 500};
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (size_t k = 0; k < sizeof per_mille / sizeof *per_mille; k++) {
         uint64_t count = 20000000u / per_mille[k];
@@ -92,12 +87,11 @@ static void close_to_entropy(void **state)
 }
 
 /* Two of every four: the entropy is log2(6) bits a group; patterns find it, gaps cannot. */
-static void two_of_four(void **state)
+TEST(two_of_four)
 {
     static const uint8_t two[6] = {3, 5, 6, 9, 10, 12};
     static uint8_t mask[80000];
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t i = 0; i < sizeof mask; i += 4)
         for (uint32_t k = 0, p = two[random_u64(&seed) % 6]; k < 4; k++)
             mask[i + k] = p >> k & 1;
@@ -120,11 +114,10 @@ static uint64_t mask_of_gaps(const uint8_t *gap, uint32_t n, uint8_t *mask, uint
 }
 
 /* Gaps 7, 12, 3, 10, 2 and 4: 22 bits and a table of 4 bytes without direct gaps, as with some. */
-static void fewest_direct_gaps_at_equal_cost(void **state)
+TEST(fewest_direct_gaps_at_equal_cost)
 {
     static const uint8_t gap[] = {7, 12, 3, 10, 2, 4};
     uint8_t mask[45];
-    (void)state;
     assert_int_equal(mask_of_gaps(gap, 6, mask, sizeof mask), 44);
     struct sizes z = measure(mask, 45);
     assert_int_equal(z.code.kind, PITH_SUPPORT_GAPS);
@@ -135,11 +128,10 @@ static void fewest_direct_gaps_at_equal_cost(void **state)
 
 /* Gaps 2 and 3 in no order: two symbols without extra bits with two direct bits, and with one and
  * one of mantissa, which decode more slowly. */
-static void direct_gaps_before_far_ones(void **state)
+TEST(direct_gaps_before_far_ones)
 {
     uint8_t gap[400], mask[1600];
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t i = 0; i < 400; i++)
         gap[i] = (uint8_t)(2 + random_u64(&seed) % 2);
     struct sizes z = measure(mask, mask_of_gaps(gap, 400, mask, sizeof mask));
@@ -148,12 +140,11 @@ static void direct_gaps_before_far_ones(void **state)
 }
 
 /* Gaps 70, 71, 100 and 101, two bits each: fewer direct bits take 70 and 71 for one symbol. */
-static void seven_direct_bits(void **state)
+TEST(seven_direct_bits)
 {
     static const uint8_t some[] = {70, 71, 100, 101};
     static uint8_t gap[1000], mask[102000];
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t i = 0; i < sizeof gap; i++)
         gap[i] = some[random_u64(&seed) % 4];
     struct sizes z = measure(mask, mask_of_gaps(gap, sizeof gap, mask, sizeof mask));
@@ -164,14 +155,13 @@ static void seven_direct_bits(void **state)
 
 /* With seven direct bits and eighths a gap of 2^23 would be symbol 256, which no code has; the gap
  * before it is the last with a symbol. */
-static void the_first_gap_without_symbol(void **state)
+TEST(the_first_gap_without_symbol)
 {
     uint64_t count = (UINT64_C(1) << 23) + 1;
     uint8_t *mask = calloc(count, 1), out[64];
     struct pith_support_profile *p = calloc(1, sizeof *p);
     struct pith_support_code code;
     size_t bytes;
-    (void)state;
     assert_int_equal(pith_gap_symbol((uint32_t)count - 1, 7, 3), 256);
     mask[count - 1] = 1;
     pith_support_profile_add(p, mask, count - 1);
@@ -190,11 +180,10 @@ static void the_first_gap_without_symbol(void **state)
     free(mask);
 }
 
-static void far_apart(void **state)
+TEST(far_apart)
 {
     uint64_t count = UINT64_C(50) << 20;
     uint8_t *mask = calloc(count, 1);
-    (void)state;
     mask[0] = mask[1] = mask[300] = mask[70000] = mask[count - 1] = 1;
     struct sizes z = measure(mask, count);
     assert_true(z.bytes <= 24);
@@ -213,13 +202,12 @@ static void far_apart(void **state)
     free(mask);
 }
 
-static void nothing_kept(void **state)
+TEST(nothing_kept)
 {
     static const uint8_t mask[100];
     struct pith_support_profile p;
     struct pith_support_code code;
     size_t bytes = 9;
-    (void)state;
     memset(&p, 0, sizeof p);
     pith_support_profile_add(&p, mask, sizeof mask);
     assert_int_equal(pith_support_build(&p, &code), PITH_OK);
@@ -233,11 +221,10 @@ static void nothing_kept(void **state)
 }
 
 /* cost_bits is what the stream takes, to the padding of its sub-streams and their directory. */
-static void cost_is_size(void **state)
+TEST(cost_is_size)
 {
     uint64_t seed = SEED;
     static uint8_t mask[300000], out[300000];
-    (void)state;
     for (uint32_t density = 1; density < 1000; density += 111) {
         struct pith_support_profile p;
         struct pith_support_code code;
@@ -255,7 +242,7 @@ static void cost_is_size(void **state)
 }
 
 /* Every bit of a small support flipped: refused, or other positions, all inside and ascending. */
-static void flipped_bits(void **state)
+TEST(flipped_bits)
 {
     uint64_t seed = SEED;
     struct case_spec s = {
@@ -264,7 +251,6 @@ static void flipped_bits(void **state)
     struct weight *w = &c.w;
     uint32_t *pos = malloc(w->nnz * sizeof *pos), refused = 0;
     void *scratch = malloc(131072);
-    (void)state;
     for (size_t bit = 0; bit < 8 * (w->support_stream.n_bytes + w->gap_table.n_bytes); bit++) {
         size_t at = bit / 8, n = w->support_stream.n_bytes;
         uint8_t *byte = at < n ? &c.bytes[2][at] : &c.bytes[0][at - n];
@@ -286,20 +272,4 @@ static void flipped_bits(void **state)
     case_free(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(symbols_of_gaps),
-        cmocka_unit_test(close_to_entropy),
-        cmocka_unit_test(two_of_four),
-        cmocka_unit_test(far_apart),
-        cmocka_unit_test(nothing_kept),
-        cmocka_unit_test(cost_is_size),
-        cmocka_unit_test(flipped_bits),
-        cmocka_unit_test(fewest_direct_gaps_at_equal_cost),
-        cmocka_unit_test(direct_gaps_before_far_ones),
-        cmocka_unit_test(seven_direct_bits),
-        cmocka_unit_test(the_first_gap_without_symbol),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,12 +2,9 @@
 /* decode(encode(x)) = x for alphabets of 1 to 256 symbols and up to 200,000 of them; and what the
  * encoder promises about sizes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "decode/huff_decode.h"
 #include "huffman/gap_symbols.h"
@@ -94,11 +91,10 @@ static void fill(uint8_t *symbols, size_t n, uint32_t alphabet, uint32_t shape, 
     }
 }
 
-static void alphabets(void **state)
+TEST(alphabets)
 {
     static uint8_t symbols[5000];
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (uint32_t a = 1; a <= 256; a++)
         for (uint32_t shape = 0; shape < 4; shape++) {
@@ -109,13 +105,12 @@ static void alphabets(void **state)
         }
 }
 
-static void lengths(void **state)
+TEST(lengths)
 {
     static const size_t n[] = {4094,  4095,  4096,  4097,  8191,   32767,  32768,
                                32769, 65535, 65536, 65537, 100001, 131072, 200000};
     static uint8_t symbols[200000];
     uint64_t seed = SEED;
-    (void)state;
     for (size_t i = 0; i < 300; i++) {
         fill(symbols, i, 1 + (uint32_t)i % 40, (uint32_t)i % 4, &seed);
         round_trip(symbols, i, 0);
@@ -138,11 +133,10 @@ static double entropy_bytes(const uint64_t *hist, double n)
 }
 
 /* Bell-shaped indices: within 2 % of the entropy, table included, from 20,000 symbols on. */
-static void close_to_entropy(void **state)
+TEST(close_to_entropy)
 {
     static uint8_t symbols[200000], out[200000];
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t alphabet = 16; alphabet <= 256; alphabet *= 2)
         for (size_t n = 20000; n <= 200000; n += 60000) {
             uint64_t hist[PITH_SYMBOLS] = {0};
@@ -161,9 +155,8 @@ static void close_to_entropy(void **state)
 }
 
 /* A table of a bell-shaped 16- or 32-symbol alphabet: about half a byte a symbol or less. */
-static void small_tables(void **state)
+TEST(small_tables)
 {
-    (void)state;
     for (uint32_t alphabet = 16; alphabet <= 32; alphabet *= 2) {
         uint64_t hist[PITH_SYMBOLS] = {0};
         struct pith_huff_code code;
@@ -178,12 +171,11 @@ static void small_tables(void **state)
 
 /* 134 bits with their table both with codes of up to 3 bits and with codes of 2: the longer limit
  * wins. */
-static void longer_limit_at_equal_cost(void **state)
+TEST(longer_limit_at_equal_cost)
 {
     static const uint64_t hist[PITH_SYMBOLS] = {9, 6, 21, 23};
     static const uint8_t want[] = {3, 3, 2, 1};
     struct pith_huff_code code, flat;
-    (void)state;
     assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
     assert_int_equal(pith_huff_build_limited(hist, 2, &flat), PITH_OK);
     assert_int_equal(pith_huff_cost_bits(&code, hist) + 8 * pith_huff_table_bytes(&code), 134);
@@ -193,11 +185,10 @@ static void longer_limit_at_equal_cost(void **state)
 
 /* Codes of 12 bits, which decode more slowly, must save a thousandth: of 2,690 bits one is too few.
  */
-static void twelve_bits_must_pay(void **state)
+TEST(twelve_bits_must_pay)
 {
     static const uint64_t hist[PITH_SYMBOLS] = {2, 2, 3, 5, 8, 13, 21, 34, 55, 91, 150, 247, 408};
     struct pith_huff_code code, longest;
-    (void)state;
     assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
     assert_int_equal(pith_huff_build_limited(hist, 12, &longest), PITH_OK);
     assert_int_equal(pith_huff_table_bytes(&code), 5);
@@ -209,13 +200,12 @@ static void twelve_bits_must_pay(void **state)
 
 /* Lengths 2, 1, 2 as differences -1 and +1: 5 bits as unary numbers, 5 with one bit of each apart.
  * The first way is taken: 0 | 2 | 0 | 0 | 1 | 1 0 | 1 1 0, from the lowest bit on. */
-static void first_way_at_equal_bits(void **state)
+TEST(first_way_at_equal_bits)
 {
     static const uint64_t hist[PITH_SYMBOLS] = {1, 2, 1};
     static const uint8_t want[] = {0x04, 0x20, 0x1a};
     struct pith_huff_code code;
     uint8_t table[PITH_HUFF_TABLE_MAX];
-    (void)state;
     assert_int_equal(pith_huff_build_limited(hist, 11, &code), PITH_OK);
     assert_int_equal(pith_huff_table_bytes(&code), sizeof want);
     pith_huff_table_write(&code, table);
@@ -223,7 +213,7 @@ static void first_way_at_equal_bits(void **state)
 }
 
 /* Four sub-streams of 16,368 bytes: 0x7f0 | 0x7f as a varint ends with its second byte. */
-static void directory_of_a_full_varint(void **state)
+TEST(directory_of_a_full_varint)
 {
     enum { N = 4 * 8184, SUB = 8184 * 2 };
     static uint8_t symbols[N], extra_bits[PITH_SYMBOLS] = {16}, out[3 + 4 * SUB + 64];
@@ -233,7 +223,6 @@ static void directory_of_a_full_varint(void **state)
     const struct symbol_source src = {symbols, N, extra, extra_bits};
     struct pith_huff_code code;
     size_t bytes;
-    (void)state;
     assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
     assert_int_equal(pith_huff_encode_source(&code, &src, out, sizeof out, &bytes), PITH_OK);
     assert_int_equal(bytes, sizeof want + 4 * SUB);
@@ -241,13 +230,12 @@ static void directory_of_a_full_varint(void **state)
 }
 
 /* Two bytes, a directory and nothing else, into fewer. */
-static void no_room_for_the_directory(void **state)
+TEST(no_room_for_the_directory)
 {
     static const uint8_t symbols[4096];
     static const uint64_t hist[PITH_SYMBOLS] = {4096};
     struct pith_huff_code code;
     size_t bytes = 0;
-    (void)state;
     assert_int_equal(pith_huff_build(hist, &code), PITH_OK);
     for (size_t room = 0; room <= 2; room++) {
         struct guarded out = guard_new(room, 1);
@@ -258,14 +246,13 @@ static void no_room_for_the_directory(void **state)
     assert_int_equal(bytes, 2);
 }
 
-static void without_code(void **state)
+TEST(without_code)
 {
     static const uint8_t symbols[] = {1, 2, 1, 1, 3};
     uint64_t hist[PITH_SYMBOLS] = {0};
     struct pith_huff_code code, empty;
     uint8_t out[64];
     size_t bytes;
-    (void)state;
     assert_int_equal(pith_huff_build(hist, &empty), PITH_OK);
     assert_int_equal(empty.n_present, 0);
     assert_int_equal(pith_huff_table_bytes(&empty), 0);
@@ -279,19 +266,4 @@ static void without_code(void **state)
     assert_int_equal(pith_huff_bound(&code, hist, 5), SIZE_MAX);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alphabets),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(close_to_entropy),
-        cmocka_unit_test(small_tables),
-        cmocka_unit_test(without_code),
-        cmocka_unit_test(longer_limit_at_equal_cost),
-        cmocka_unit_test(twelve_bits_must_pay),
-        cmocka_unit_test(first_way_at_equal_bits),
-        cmocka_unit_test(directory_of_a_full_varint),
-        cmocka_unit_test(no_room_for_the_directory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

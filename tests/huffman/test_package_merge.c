@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Code lengths: against a search over all complete codes for small alphabets, and the properties
  * of any result for large ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "huffman/gap_symbols.h"
 #include "huffman/huff_write.h"
@@ -33,10 +30,9 @@ static uint64_t search(const uint64_t *hist, uint32_t n, uint32_t max_len)
     return best;
 }
 
-static void optimal_when_small(void **state)
+TEST(optimal_when_small)
 {
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (uint32_t round = 0; round < 3000; round++) {
         uint32_t n = 2 + round % 4, max_len = n <= 2   ? 1 + round % 4
@@ -53,10 +49,9 @@ static void optimal_when_small(void **state)
     }
 }
 
-static void complete_when_large(void **state)
+TEST(complete_when_large)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t round = 0; round < 600; round++) {
         uint64_t hist[PITH_SYMBOLS] = {0}, last_cost = UINT64_MAX;
         uint32_t n = 2 + (uint32_t)(random_u64(&seed) % 255);
@@ -80,12 +75,11 @@ static void complete_when_large(void **state)
 }
 
 /* Among equal counts the first symbols get the longer codes. */
-static void ties(void **state)
+TEST(ties)
 {
     static const uint64_t hist[PITH_SYMBOLS] = {4, 1, 1, 1};
     static const uint8_t want[] = {1, 3, 3, 2};
     uint8_t len[PITH_SYMBOLS];
-    (void)state;
     assert_int_equal(pith_package_merge(hist, 12, len), PITH_OK);
     assert_memory_equal(len, want, 4);
     assert_int_equal(pith_package_merge(hist, 3, len), PITH_OK);
@@ -93,13 +87,12 @@ static void ties(void **state)
 }
 
 /* Fibonacci counts make the deepest tree; equal counts the flattest. */
-static void known_answers(void **state)
+TEST(known_answers)
 {
     uint64_t hist[PITH_SYMBOLS] = {1, 1, 2, 3, 5, 8};
     static const uint8_t free_len[] = {5, 5, 4, 3, 2, 1}, four[] = {4, 4, 3, 2, 2, 2},
                          three[] = {3, 3, 3, 3, 2, 2};
     uint8_t len[PITH_SYMBOLS];
-    (void)state;
     assert_int_equal(pith_package_merge(hist, 12, len), PITH_OK);
     assert_memory_equal(len, free_len, 6);
     assert_int_equal(pith_package_merge(hist, 4, len), PITH_OK);
@@ -113,13 +106,4 @@ static void known_answers(void **state)
         assert_int_equal(len[s], 8);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimal_when_small),
-        cmocka_unit_test(complete_when_large),
-        cmocka_unit_test(ties),
-        cmocka_unit_test(known_answers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

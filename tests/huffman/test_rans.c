@@ -2,12 +2,9 @@
 /* rANS: what is encoded comes back at every level of the kernels and one symbol at a time; sizes
  * against the entropy; streams and tables that are broken. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "huffman/rans_encode.h"
 #include "kernels/crc32c.h"
@@ -129,11 +126,10 @@ static void fill(uint8_t *symbols, size_t n, uint32_t alphabet, enum histogram s
     }
 }
 
-static void alphabets(void **state)
+TEST(alphabets)
 {
     static uint8_t symbols[6000];
     uint64_t seed = SEED;
-    (void)state;
     printf("# seed %u\n", SEED);
     for (uint32_t a = 1; a <= 256; a += a < 20 ? 1 : 7)
         for (enum histogram shape = 0; shape < SHAPES; shape++) {
@@ -144,12 +140,11 @@ static void alphabets(void **state)
     assert_int_equal(all_crc, 0x089bf0a5);
 }
 
-static void lengths(void **state)
+TEST(lengths)
 {
     static const size_t n[] = {65535, 65536, 65537, 100001, 131072, 131105, 300000};
     uint8_t *symbols = malloc(ROOM);
     uint64_t seed = SEED;
-    (void)state;
     for (size_t i = 1; i < 200; i++) {
         fill(symbols, i, 1 + (uint32_t)i % 40, (enum histogram)(i % SHAPES), &seed);
         round_trip(symbols, i);
@@ -163,12 +158,11 @@ static void lengths(void **state)
 }
 
 /* What a block holds is decoded without those before it. */
-static void entry_points(void **state)
+TEST(entry_points)
 {
     size_t n = 300000;
     uint8_t *symbols = malloc(n), *out = malloc(n);
     uint64_t seed = SEED;
-    (void)state;
     fill(symbols, n, 200, BELL, &seed);
     struct coded c = encode(symbols, n);
     assert_int_equal(c.bytes[0], 16);
@@ -198,12 +192,11 @@ static double entropy_bytes(const uint64_t *hist, double n)
 }
 
 /* Within 0.5 % and 256 bytes of the entropy, table included, from 64 K symbols on. */
-static void close_to_entropy(void **state)
+TEST(close_to_entropy)
 {
     static const uint32_t alphabet[] = {2, 3, 4, 8, 15, 16, 32, 100, 255, 256};
     uint8_t *symbols = malloc(ROOM);
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t i = 0; i < sizeof alphabet / sizeof *alphabet; i++)
         for (enum histogram shape = 0; shape < SHAPES; shape++)
             for (size_t n = 65536; n <= ROOM; n += 110000) {
@@ -222,9 +215,8 @@ static void close_to_entropy(void **state)
 }
 
 /* Distributions with a name take five bytes, whatever the alphabet. */
-static void curves(void **state)
+TEST(curves)
 {
-    (void)state;
     for (uint32_t gauss = 0; gauss < 2; gauss++) {
         uint64_t hist[PITH_SYMBOLS] = {0};
         struct pith_rans_code code;
@@ -258,11 +250,10 @@ static void refused_by_all(const struct coded *c, const uint8_t *bytes, size_t n
 
 /* A block of one word or one byte of escapes more than it needs, or less, or with a bit behind the
  * last escape; its directory says so. */
-static void blocks_have_what_they_need(void **state)
+TEST(blocks_have_what_they_need)
 {
     uint64_t seed = SEED;
     uint32_t with_escapes = 0;
-    (void)state;
     for (uint32_t i = 0; i < 300; i++) {
         static uint8_t symbols[20032], b[20032];
         size_t n = i % 2 ? 20032 - i : 33 + 9 * i;
@@ -315,12 +306,11 @@ static void blocks_have_what_they_need(void **state)
 }
 
 /* Arbitrary changes are noticed, or change symbols: never what lies outside. */
-static void broken_streams(void **state)
+TEST(broken_streams)
 {
     const size_t most = 20032;
     uint8_t *symbols = malloc(most);
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t i = 0; i < 600; i++) {
         size_t n = most - i % 33;
         fill(symbols, n, 2 + i % 250, (enum histogram)(i % SHAPES), &seed);
@@ -344,11 +334,10 @@ static void broken_streams(void **state)
 }
 
 /* Whatever the bytes: a table that is accepted has frequencies of 4096 together. */
-static void random_tables(void **state)
+TEST(random_tables)
 {
     uint64_t seed = SEED;
     uint32_t accepted = 0;
-    (void)state;
     for (uint32_t i = 0; i < 400000; i++) {
         uint8_t bytes[255];
         struct rans_table t;
@@ -373,12 +362,11 @@ static void random_tables(void **state)
 }
 
 /* Kernels stop before what they may not read, and say so. */
-static void rows_stop(void **state)
+TEST(rows_stop)
 {
     struct rans_table t;
     uint64_t seed = SEED;
     uint8_t symbols[512], out[512];
-    (void)state;
     fill(symbols, sizeof symbols, 256, UNIFORM, &seed);
     struct coded c = encode(symbols, sizeof symbols);
     t = c.code.frequencies;
@@ -401,18 +389,4 @@ static void rows_stop(void **state)
     guard_free(&c.memory);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alphabets),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(entry_points),
-        cmocka_unit_test(close_to_entropy),
-        cmocka_unit_test(curves),
-        cmocka_unit_test(broken_streams),
-        cmocka_unit_test(random_tables),
-        cmocka_unit_test(rows_stop),
-        cmocka_unit_test(blocks_have_what_they_need),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

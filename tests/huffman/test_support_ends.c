@@ -2,12 +2,9 @@
 /* test_support_ends.c - where a coded support ends: the tensor's last element, the last nonzero
  * that the description declares, the last bit of each sub-stream. What lies one beyond is refused
  * wherever in the stream it is met. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "decode/gap_decode.h"
 #include "huffman/gap_symbols.h"
 #include "huffman/huff_write.h"
@@ -88,13 +85,12 @@ static uint32_t random_mask(uint8_t *mask, uint32_t count, uint32_t per_mille, u
 }
 
 /* Whichever nonzero is the first behind the tensor's end, direct or far, in a block or alone. */
-static void gaps_past_the_tensor(void **state)
+TEST(gaps_past_the_tensor)
 {
     static struct coded c;
     static uint8_t mask[MOST];
     static const uint32_t density[] = {8, 60, 300};
     uint64_t seed = 11;
-    (void)state;
     for (size_t d = 0; d < 3; d++)
         for (uint32_t direct = 0; direct <= 6; direct += 2) {
             random_mask(mask, 20000, density[d], &seed);
@@ -106,11 +102,10 @@ static void gaps_past_the_tensor(void **state)
 }
 
 /* Sixteen gaps of the largest direct symbol fill a block to its last element. */
-static void widest_block(void **state)
+TEST(widest_block)
 {
     static struct coded c;
     static uint8_t mask[8 * 64];
-    (void)state;
     memset(mask, 0, sizeof mask);
     for (uint32_t i = 7; i < sizeof mask; i += 8)
         mask[i] = 1;
@@ -126,12 +121,11 @@ static struct pith_support_code patterns_of(uint32_t bits)
 }
 
 /* However many are requested at a time, and however many symbols are left at the end. */
-static void patterns_in_steps(void **state)
+TEST(patterns_in_steps)
 {
     static struct coded c;
     static uint8_t mask[MOST];
     uint64_t seed = 12;
-    (void)state;
     for (uint32_t bits = 4; bits <= 8; bits += 4)
         for (uint32_t count = 49; count <= 121; count += 3)
             for (size_t step = 1; step < 130; step = 2 * step + 1) {
@@ -148,12 +142,11 @@ static void patterns_in_steps(void **state)
 /* A last pattern that reaches behind the tensor, and nonzeros that the description does not
  * declare.
  */
-static void patterns_past_the_end(void **state)
+TEST(patterns_past_the_end)
 {
     static struct coded c;
     static uint8_t mask[MOST];
     uint64_t seed = 13;
-    (void)state;
     for (uint32_t bits = 4; bits <= 8; bits += 4)
         for (uint32_t count = 162; count < 168; count++) {
             random_mask(mask, count, 400, &seed);
@@ -167,13 +160,12 @@ static void patterns_past_the_end(void **state)
 }
 
 /* More than are left are not given, though the stream has them. */
-static void more_than_left(void **state)
+TEST(more_than_left)
 {
     static struct coded c;
     uint8_t mask[64], symbols[64];
     uint32_t pos[64 + 8];
     struct gap_reader r;
-    (void)state;
     memset(mask, 1, sizeof mask);
     mask[3] = 0;
     encode(&c, mask, sizeof mask, patterns_of(8));
@@ -188,14 +180,13 @@ static void more_than_left(void **state)
 
 /* Bits that nothing reads are zero, in each sub-stream: whatever bit is turned, the stream is
  * refused or gives other positions; and no byte follows. */
-static void no_bit_is_idle(void **state)
+TEST(no_bit_is_idle)
 {
     static struct coded c;
     static uint8_t mask[MOST];
     static const struct pith_support_code kind[] = {
         {.kind = PITH_SUPPORT_PATTERNS, .pattern_bits = 4}, {.direct_bits = 2}, {.direct_bits = 0}};
     uint64_t seed = 14;
-    (void)state;
     for (uint32_t k = 0; k < 3; k++)
         for (uint32_t big = 0; big < 2; big++) {
             random_mask(mask, big ? 16500 : 700, big ? 270 : 100, &seed);
@@ -223,12 +214,4 @@ static void no_bit_is_idle(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gaps_past_the_tensor), cmocka_unit_test(widest_block),
-        cmocka_unit_test(patterns_in_steps),    cmocka_unit_test(patterns_past_the_end),
-        cmocka_unit_test(more_than_left),       cmocka_unit_test(no_bit_is_idle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Sharing: alike histograms share, unlike ones do not, the total never grows, and the answer is
  * the same each time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
 
@@ -51,11 +48,10 @@ static void fill(uint64_t *hist, uint32_t alphabet, uint32_t n, uint64_t *seed)
     }
 }
 
-static void never_larger(void **state)
+TEST(never_larger)
 {
     static uint64_t hist[N][PITH_SYMBOLS];
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (uint32_t round = 0; round < 6; round++) {
         uint32_t table[N], again[N], n_tables, n_again;
@@ -89,11 +85,10 @@ static void never_larger(void **state)
     }
 }
 
-static void alike_and_unlike(void **state)
+TEST(alike_and_unlike)
 {
     static uint64_t hist[4][PITH_SYMBOLS];
     uint32_t table[4], n;
-    (void)state;
     for (uint32_t s = 0; s < 16; s++) {
         hist[0][s] = hist[2][s] = 5 + s * s;
         hist[1][s] = hist[3][s] = 5000 + 40000 * (15 - s);
@@ -109,13 +104,12 @@ static void alike_and_unlike(void **state)
 }
 
 /* Four masks of one density, small; one of another, large; one empty. */
-static void supports(void **state)
+TEST(supports)
 {
     struct pith_support_profile *p = calloc(6, sizeof *p);
     uint8_t *mask = malloc(200000);
     uint64_t seed = SEED;
     uint32_t table[6], n;
-    (void)state;
     for (uint32_t i = 0; i < 6; i++) {
         uint32_t count = i == 4 ? 200000 : 1500, density = i == 4 ? 400 : i == 5 ? 0 : 90;
         for (uint32_t k = 0; k < count; k++)
@@ -140,12 +134,4 @@ static void supports(void **state)
     free(mask);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_larger),
-        cmocka_unit_test(alike_and_unlike),
-        cmocka_unit_test(supports),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Every combination of support, grid and code that the encoders write comes back exactly from
  * runtime/decode/weight.c, without a byte read behind any stream. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/bytes.h"
 #include "coded_weight.h"
 #include "decode/rans_table.h"
@@ -101,11 +98,10 @@ static void check_case(const struct case_spec *spec, uint64_t *seed)
 static const uint64_t counts[] = {1, 7, 8, 9, 60, 1000, 4095, 4096, 9000, 40000, 150000};
 static const uint32_t densities[] = {0, 3, 90, 250, 500, 900, 1000};
 
-static void all_codebook_forms(void **state)
+TEST(all_codebook_forms)
 {
     static const uint32_t sizes[] = {1, 2, 3, 16, 32, 100, 256};
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (size_t a = 0; a < sizeof counts / sizeof *counts - TEST_ROUNDS(0, 2); a++)
         for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
@@ -121,10 +117,9 @@ static void all_codebook_forms(void **state)
             }
 }
 
-static void all_plain_types(void **state)
+TEST(all_plain_types)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t type = PITH_F32; type <= PITH_BOOL; type++)
         for (uint32_t support = 0; support < 3; support++)
             for (size_t a = 0; a < sizeof counts / sizeof *counts - 2; a++) {
@@ -137,7 +132,7 @@ static void all_plain_types(void **state)
 }
 
 /* Damage that no checksum is needed for: lengths, padding, counts, indices out of range. */
-static void refusals(void **state)
+TEST(refusals)
 {
     uint64_t seed = SEED;
     struct case_spec s = {.count = 1000,
@@ -150,7 +145,6 @@ static void refusals(void **state)
     void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 65536);
     float *dst = malloc(1000 * sizeof *dst);
     struct weight w;
-    (void)state;
 #define REFUSED(change)                                                                            \
     do {                                                                                           \
         w = c.w;                                                                                   \
@@ -197,7 +191,7 @@ static void refusals(void **state)
     case_free(&c);
 }
 
-static void plain_refusals(void **state)
+TEST(plain_refusals)
 {
     uint64_t seed = SEED;
     struct case_spec s = {.count = 1001,
@@ -210,7 +204,6 @@ static void plain_refusals(void **state)
     void *scratch = malloc(pith_weight_scratch_bytes(&c.w) + 65536);
     float *dst = malloc(1008 * sizeof *dst);
     struct weight w;
-    (void)state;
     assert_int_equal(pith_weight_expand_f32(&c.w, dst, scratch), PITH_OK);
     REFUSED(w.n_centroids = 19);
     REFUSED(w.nnz--);
@@ -244,11 +237,10 @@ static void plain_refusals(void **state)
 }
 
 /* i8: centroids are whole numbers in range, and elements those numbers. */
-static void integers_in_codebooks(void **state)
+TEST(integers_in_codebooks)
 {
     static const float odd_ones[] = {0.5f, 128.0f, -129.0f, -0.0f};
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t form = 0; form < 2 * CASE_CODES_APART; form++) {
         struct case_spec s = {.count = 4999,
                               .density = 300,
@@ -360,13 +352,12 @@ static bool check_whole(enum weight_code code, uint32_t count, uint32_t n_centro
 
 /* One codebook of integers for a dense weight: long codes and short ones, sizes around those of
  * sub-streams, one symbol, escapes whose bytes are those of other symbols or are not. */
-static void integers_whole(void **state)
+TEST(integers_whole)
 {
     static const uint32_t sizes[] = {1, 7, 4095, 4096, 32768, 40000, 70001, 150000};
     static const uint32_t centroids[] = {1, 2, 16, 100, 220};
     uint64_t seed = SEED;
     uint32_t escaped = 0;
-    (void)state;
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (uint32_t k = 0; k < sizeof centroids / sizeof *centroids; k++)
             for (int step = 1; step <= 2; step++) {
@@ -377,7 +368,7 @@ static void integers_whole(void **state)
 }
 
 /* Nothing for what is not coded, little for little tensors; the rest stands in weight.h. */
-static void scratch_follows_size(void **state)
+TEST(scratch_follows_size)
 {
     static const struct {
         enum weight_support support;
@@ -392,7 +383,6 @@ static void scratch_follows_size(void **state)
              {SUPPORT_GAPS, CODE_HUFFMAN, 64, 16, 6144},
              {SUPPORT_DENSE, CODE_RANS, 70000, 256, 32768}};
     uint64_t seed = SEED;
-    (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         struct case_spec s = {.count = c[i].count,
                               .density = 500,
@@ -407,13 +397,4 @@ static void scratch_follows_size(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_in_codebooks), cmocka_unit_test(all_codebook_forms),
-        cmocka_unit_test(all_plain_types),       cmocka_unit_test(refusals),
-        cmocka_unit_test(plain_refusals),        cmocka_unit_test(scratch_follows_size),
-        cmocka_unit_test(integers_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Weights read row by row (runtime/decode/weight_rows.c) are those expanded whole, in all forms
  * that the encoders write, and damage is refused alike. Adaptive streams: test_adaptive.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "coded_weight.h"
 #include "rows_agree.h"
 #include "sanitized.h"
@@ -54,11 +51,10 @@ static void compare(const struct weight *w)
 static const uint64_t counts[] = {1, 9, 60, 1000, 4096, 40000, 70000};
 static const uint32_t densities[] = {0, 3, 90, 500, 900, 1000};
 
-static void all_forms(void **state)
+TEST(all_forms)
 {
     static const uint32_t sizes[] = {0, 1, 2, 16, 32, 256};
     uint64_t seed = SEED;
-    (void)state;
     for (size_t a = 0; a < sizeof counts / sizeof *counts - TEST_ROUNDS(0, 2); a++)
         for (size_t b = 0; b < sizeof densities / sizeof *densities; b++)
             for (uint32_t form = 0; form < 3 * CASE_CODES; form++) {
@@ -79,10 +75,9 @@ static void all_forms(void **state)
 
 /* i8, whose centroids are whole numbers. Large ones have tables of their codes, which are of up to
  * 12 bits. */
-static void integers(void **state)
+TEST(integers)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t form = 0; form < 6 * CASE_CODES_APART; form++) {
         const bool large = form >= 3 * CASE_CODES_APART;
         const uint32_t count = large ? 12000 : 600, n_centroids = large ? 120 : 15;
@@ -118,10 +113,9 @@ static void integers(void **state)
 }
 
 /* Every stream and table cut at any byte, at an unmapped page. */
-static void cuts(void **state)
+TEST(cuts)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t form = 0; form < 3 * CASE_CODES; form++) {
         struct case_spec s = {.count = 300,
                               .density = 300,
@@ -156,10 +150,9 @@ static void cuts(void **state)
 }
 
 /* Every bit of every stream and table, and their lengths. */
-static void damage(void **state)
+TEST(damage)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (uint32_t form = 0; form < 6 * CASE_CODES; form++) {
         struct case_spec s = {.count = form < 3 * CASE_CODES ? 500 : 4200,
                               .density = form % 2 ? 90 : 400,
@@ -206,13 +199,4 @@ static void damage(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_forms),
-        cmocka_unit_test(integers),
-        cmocka_unit_test(cuts),
-        cmocka_unit_test(damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Moments of each kind of layer against windows taken by hand, and of two columns to the digit;
  * targets against least squares; shrinkage against all samples' matrices. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "conv_chain.h"
 #include "base/kept_values.h"
 #include "layers/layer_factor.h"
@@ -95,9 +92,8 @@ static void expect_alone(struct layer_walk *now, uint32_t node, const struct mom
     pith_layer_input_close(&reader);
 }
 
-static void sums_are_those_of_all_windows(void **state)
+TEST(sums_are_those_of_all_windows)
 {
-    (void)state;
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
     struct recorded_feed *feed;
@@ -138,9 +134,8 @@ static void sums_are_those_of_all_windows(void **state)
 }
 
 /* Of a place that counts three times as much as others. */
-static void places_count_by_their_loss_weight(void **state)
+TEST(places_count_by_their_loss_weight)
 {
-    (void)state;
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
     struct recorded_feed *feed;
@@ -207,9 +202,8 @@ static void places_count_by_their_loss_weight(void **state)
 
 /* One row of one input in which nothing is known but its sum: the goal has as good results as the
  * weight that it stands for had from other inputs. */
-static void targets_make_up_for_other_inputs(void **state)
+TEST(targets_make_up_for_other_inputs)
 {
-    (void)state;
     enum { N = 6 };
     struct test_random r = test_seed(24);
     struct layer_moments s = {.n = N, .groups = 1, .samples = 1000, .rows = 1000, .places = 1};
@@ -312,9 +306,8 @@ static double odds_found(const float *x, uint64_t samples, double *by_hand)
     return odds;
 }
 
-static void few_samples_shrink(void **state)
+TEST(few_samples_shrink)
 {
-    (void)state;
     static float x[160 * EACH * COLUMNS];
     double by_hand, found, many;
     struct test_random r = test_seed(51);
@@ -356,9 +349,8 @@ static enum pith_status read_single(const void *of, uint64_t sample, float *x,
 static const float pairs[] = {1, 0, 2, 1, 0, 3, 1, 1}, single[] = {1, 2, -1, 0};
 
 /* Rows (1 0) (2 1) | (0 3) (1 1) with 1, 2 | -1, 0: per sample half of the sums over all four. */
-static void moments_of_two_columns(void **state)
+TEST(moments_of_two_columns)
 {
-    (void)state;
     const struct layer_rows x = {
         .n = 2, .groups = 1, .places = 2, .elems = 4, .read = read_pairs, .of = pairs};
     const struct layer_rows y = {
@@ -383,9 +375,8 @@ static void moments_of_two_columns(void **state)
 }
 
 /* Half of four places: places 0 and 2 of sample 0, 1 and 3 of sample 1. */
-static void places_are_taken_evenly(void **state)
+TEST(places_are_taken_evenly)
 {
-    (void)state;
     static const float x[] = {1, 2, 4, 8, 16, 32, 64, 128};
     const struct layer_rows rows = {
         .n = 1, .groups = 1, .places = 4, .elems = 4, .read = read_pairs, .of = x};
@@ -405,9 +396,8 @@ static void places_are_taken_evenly(void **state)
  * the spread is 40.625; |H_s|^2 = 81 and 100, the variance 90.5 - 85.75. With means (1 0.5), whose
  * square counts 2 * 0.75 times, half of each is taken off the rows, which are weighted 1 and 2:
  * (2.5 -0.25) and (2 0.5) have 6.3125^2 and 4.25^2, and (5 0.625; 0.625 0.8125) is left of H. */
-static void shrinkage_by_hand(void **state)
+TEST(shrinkage_by_hand)
 {
-    (void)state;
     const float x[2][2] = {{3, 0}, {3, 1}};
     const double mean[] = {1, 0.5}, half = (39.84765625 + 18.0625) / 2 - 26.44140625;
     const struct shrunk of[] = {
@@ -428,9 +418,8 @@ static void shrinkage_by_hand(void **state)
 
 /* Columns of a window stay together: sums of diagonals are 6, 4 and 9, so windows 1, 0, 2, columns
  * by their diagonals within. */
-static void windows_are_ordered_by_their_sums(void **state)
+TEST(windows_are_ordered_by_their_sums)
 {
-    (void)state;
     static const double diagonal[] = {5, 1, 2, 2, 9};
     static const size_t order[] = {2, 3, 1, 0, 4};
     struct layer_moments m = pith_layer_moments_none(5);
@@ -457,9 +446,8 @@ static void windows_are_ordered_by_their_sums(void **state)
 }
 
 /* Of groups with 4 and 0 on the diagonal: half of 4, and half of a millionth of the mean 2. */
-static void empty_groups_are_damped_by_the_others(void **state)
+TEST(empty_groups_are_damped_by_the_others)
 {
-    (void)state;
     struct layer_moments m = {.n = 1, .groups = 2, .places = 1, .shrinkage = 0.5};
     struct layer_factor f;
     assert_true(pith_layer_damping(&m) == 0); /* without H */
@@ -490,9 +478,8 @@ static struct layer_factor two_columns(double damping)
 /* H = (4 2; 2 2), damped by nothing: the weight with the smaller diagonal stands first, U = (sqrt
  * 2, sqrt 2; 0, sqrt 2), so that rounding by 1 costs 2 each. By half of the mean 3: 1.5 more on the
  * diagonal. */
-static void factor_of_two_columns(void **state)
+TEST(factor_of_two_columns)
 {
-    (void)state;
     struct layer_factor f = two_columns(0);
     assert_true(f.order[0] == 1 && f.order[1] == 0);
     assert_true(fabs(f.u[0] - sqrt(2)) < 1e-12 && fabs(f.u[1] - sqrt(2)) < 1e-12 &&
@@ -506,9 +493,8 @@ static void factor_of_two_columns(void **state)
 
 /* H = 4, 2 in common with the results, a shrinkage of 1/2 in a damping of 3/4: the target of 1 has
  * 4 (3/4 + 1/2) added, (2 + 5) / (4 + 5), and U^2 is 4 + 3 again. */
-static void targets_have_twice_the_shrinkage(void **state)
+TEST(targets_have_twice_the_shrinkage)
 {
-    (void)state;
     struct layer_moments m = pith_layer_moments_none(1);
     struct layer_factor f;
     m.h = malloc(sizeof *m.h);
@@ -532,30 +518,12 @@ static void targets_have_twice_the_shrinkage(void **state)
 /* Of H = (4 2; 2 2) and U = (sqrt 2, sqrt 2; 0, sqrt 2): a rounding of 1 of column 0, which is
  * rounded first, moves column 1 by -1, one of column 1 nothing else; so of g = (3 5) the noise is
  * (3 - 5)^2 + 5^2. */
-static void noise_of_two_columns(void **state)
+TEST(noise_of_two_columns)
 {
-    (void)state;
     struct layer_factor f = two_columns(0);
     double room[2];
     assert_true(fabs(pith_layer_gradient_noise(&f, 0, ((float[]){3, 5}), room) - 29) < 1e-9);
     pith_layer_factor_end(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_those_of_all_windows),
-        cmocka_unit_test(places_count_by_their_loss_weight),
-        cmocka_unit_test(targets_make_up_for_other_inputs),
-        cmocka_unit_test(few_samples_shrink),
-        cmocka_unit_test(moments_of_two_columns),
-        cmocka_unit_test(places_are_taken_evenly),
-        cmocka_unit_test(shrinkage_by_hand),
-        cmocka_unit_test(windows_are_ordered_by_their_sums),
-        cmocka_unit_test(empty_groups_are_damped_by_the_others),
-        cmocka_unit_test(factor_of_two_columns),
-        cmocka_unit_test(targets_have_twice_the_shrinkage),
-        cmocka_unit_test(noise_of_two_columns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of a layer onto integers: each is what error feedback makes of it alone, whatever is rounded
  * beside it and by how many threads; steps are searched, weights kept 0 and chosen as requested. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,9 +95,8 @@ static double alone(const struct layer_round *l, uint64_t row, double *step, int
     return error;
 }
 
-static void rows_are_those_alone(void **state)
+TEST(rows_are_those_alone)
 {
-    (void)state;
     struct test_random r = test_seed(71);
     for (int way = 0; way < 24; way++) {
         struct rows x;
@@ -140,9 +136,8 @@ static void rows_are_those_alone(void **state)
 
 /* Without inputs each weight goes to its nearest integer, within the bounds; into the caller's
  * room. */
-static void nearest_without_inputs(void **state)
+TEST(nearest_without_inputs)
 {
-    (void)state;
     struct test_random r = test_seed(72);
     struct layer_factor f = factor_of(&r, true);
     for (uint32_t paths = 1; paths <= 4; paths += 3) {
@@ -179,9 +174,8 @@ static void choose(const void *of, uint32_t thread, uint32_t group, const double
         kept[i] = target[i] > 100;
 }
 
-static void chosen_weights_become_0(void **state)
+TEST(chosen_weights_become_0)
 {
-    (void)state;
     struct test_random r = test_seed(73);
     struct layer_factor f = factor_of(&r, false);
     struct rows x;
@@ -214,9 +208,8 @@ static void chosen_weights_become_0(void **state)
 }
 
 /* Results of other weights: these are the targets, where samples show all of them. */
-static void targets_of_results_are_what_made_them(void **state)
+TEST(targets_of_results_are_what_made_them)
 {
-    (void)state;
     enum { EACH = ROWS / GROUPS };
     struct test_random r = test_seed(74);
     struct layer_factor f = factor_of(&r, false);
@@ -310,9 +303,8 @@ static const struct by_hand {
 };
 /* clang-format on */
 
-static void two_rows_by_hand(void **state)
+TEST(two_rows_by_hand)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
         const struct by_hand *x = &by_hand[i];
         struct layer_factor f = factor_by_hand(2, x->h[0] > 0 ? x->h : NULL, 1);
@@ -347,9 +339,8 @@ static void two_rows_by_hand(void **state)
 /* Two of 16 weights are 0.55. First there are 14 zeros and 2 ones: a one takes log2(14.4 / 2.4)
  * bits more than a zero, which saves 0.1 of the error; at 0.05 nats a bit that is worth it in a row
  * whose errors cost 10, not in one whose errors cost 1. */
-static void bits_have_their_price(void **state)
+TEST(bits_have_their_price)
 {
-    (void)state;
     const float w[16] = {0.55f, 0, 0, 0, 0, 0, 0, 0, 0.55f};
     const double loss[2] = {1, 10};
     double step[2] = {1, 1};
@@ -378,9 +369,8 @@ static void bits_have_their_price(void **state)
 
 /* 2 is level 1 of the even integers: from state 0 to 2, again to 3, where integers are odd. The
  * first table counts two twos, the second a one. */
-static void levels_follow_their_states(void **state)
+TEST(levels_follow_their_states)
 {
-    (void)state;
     const float w[3] = {2, 2, 1};
     double step = 1;
     struct layer_factor f = factor_by_hand(3, NULL, 0);
@@ -404,9 +394,8 @@ static void levels_follow_their_states(void **state)
 
 /* Row 1, which is rounded first, is 0.4 off; row 0 makes up for it: 1.2 + 0.4 is nearer to 2. Refit
  * compares each row with what it makes up for: 2 + 1 with 1.2 + 1.4, and 1 with 1.4. */
-static void coupled_rows_by_hand(void **state)
+TEST(coupled_rows_by_hand)
 {
-    (void)state;
     const float w[2] = {1.2f, 1.4f};
     const double loss[2] = {2, 3};
     double step[2] = {1, 1}, compensation[4] = {0, 1, 0, 0}, factor;
@@ -467,24 +456,9 @@ static enum pith_status round_and_refit(struct pith_error *e)
     return st;
 }
 
-static void each_allocation_may_fail(void **state)
+TEST(each_allocation_may_fail)
 {
-    (void)state;
     fail_all(round_and_refit, false);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_alone),
-        cmocka_unit_test(nearest_without_inputs),
-        cmocka_unit_test(chosen_weights_become_0),
-        cmocka_unit_test(targets_of_results_are_what_made_them),
-        cmocka_unit_test(two_rows_by_hand),
-        cmocka_unit_test(bits_have_their_price),
-        cmocka_unit_test(levels_follow_their_states),
-        cmocka_unit_test(coupled_rows_by_hand),
-        cmocka_unit_test(each_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

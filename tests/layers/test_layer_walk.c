@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A walk over two layers and three samples by hand: values as they are kept, changed, held and
  * mapped, in memory and in files; a weight that changes on the way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "gemm_model.h"
 #include "layers/layer_walk.h"
 #include "loop_model.h"
@@ -57,9 +54,8 @@ static void expect(struct layer_walk *w, uint32_t value, const float *wanted, si
     assert_memory_equal(data, wanted, n * sizeof *wanted);
 }
 
-static void values_of_two_layers(void **state)
+TEST(values_of_two_layers)
 {
-    (void)state;
     for (int in_files = 0; in_files < 2; in_files++) {
         struct pith_model *m = two_layers();
         struct pith_data *data = data_of((float[]){1, 2, 3, 1, 0, -1}, SAMPLES);
@@ -95,9 +91,8 @@ static enum pith_status refuse_one(void *user, uint32_t value, uint64_t sample, 
 }
 
 /* Of a value that comes from the feed, and of one that is kept. */
-static void failing_changes_end_the_walk(void **state)
+TEST(failing_changes_end_the_walk)
 {
-    (void)state;
     for (uint32_t value = X; value <= R1; value += R1 - X) {
         struct pith_model *m = two_layers();
         struct pith_data *data = data_of((float[]){1, 2, 3, 1, 0, -1}, SAMPLES);
@@ -152,9 +147,8 @@ static void expect_input(const struct pith_model *m, uint32_t node, const float 
 
 /* A sum begins as x and grows by x, three times, or while its elements' is below 10: (4 4) does so
  * once. The body's Add reads it each time; room is for as many in each sample as in the first. */
-static void inputs_in_a_loop(void **state)
+TEST(inputs_in_a_loop)
 {
-    (void)state;
     enum { LOOP = 2, ADD, END = 6 };
     struct loop_model l = loop_model(3, 10);
     struct pith_data *data = data_of((float[]){1, 2}, 1);
@@ -183,9 +177,8 @@ static void inputs_in_a_loop(void **state)
 
 /* h = relu(x + 2 h), of two steps: the state before each is 0, or 3, at first, then h. Nothing
  * reads but the last state. */
-static void states_before_each_step(void **state)
+TEST(states_before_each_step)
 {
-    (void)state;
     static const struct {
         int32_t reverse;
         float first; /* 0: none */
@@ -226,13 +219,4 @@ static void states_before_each_step(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_two_layers),
-        cmocka_unit_test(failing_changes_end_the_walk),
-        cmocka_unit_test(inputs_in_a_loop),
-        cmocka_unit_test(states_before_each_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

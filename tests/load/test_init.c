@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_init.c - networks that have learned nothing: shapes and sizes of the known ones, how their
  * weights are spread, and that a seed gives the same weights everywhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_init.h"
 #include "pith_load.h"
 #include "pith_pack.h"
@@ -40,9 +37,8 @@ static const struct pith_value *find(const struct pith_model *m, const char *nam
     return NULL;
 }
 
-static void known_networks_have_their_sizes(void **state)
+TEST(known_networks_have_their_sizes)
 {
-    (void)state;
     static const struct {
         const char *name;
         uint32_t side, channels, nodes, weights, classes;
@@ -71,9 +67,8 @@ static void known_networks_have_their_sizes(void **state)
     assert_null(pith_architecture_summary(n));
 }
 
-static void an_unknown_name_is_refused(void **state)
+TEST(an_unknown_name_is_refused)
 {
-    (void)state;
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     assert_int_equal(pith_architecture_new("lenet6", NULL, &m, &err), PITH_ERR_ARGUMENT);
@@ -107,9 +102,8 @@ static void check_all(const struct pith_model *m, const char *name, float wanted
         assert_true(((const float *)c->data)[i] == wanted);
 }
 
-static void weights_are_spread_by_fan_in(void **state)
+TEST(weights_are_spread_by_fan_in)
 {
-    (void)state;
     struct pith_model *m = network("lenet5", 1);
     check_spread(m, "conv1.w", 1.0 / 25); /* no ReLU behind the convolutions */
     check_spread(m, "conv2.w", 1.0 / 500);
@@ -132,9 +126,8 @@ static void weights_are_spread_by_fan_in(void **state)
 }
 
 /* Of LeNet-300-100, seed 1; worked out from splitmix64 and IEEE 754 alone. */
-static void a_seed_is_the_same_everywhere(void **state)
+TEST(a_seed_is_the_same_everywhere)
 {
-    (void)state;
     struct pith_model *a = network("lenet300", 1), *b = network("lenet300", 1),
                       *c = network("lenet300", 2);
     const float first[3] = {0x1.be702c0p-4f, -0x1.5f378e0p-5f, 0x1.4dc4120p-9f};
@@ -146,9 +139,8 @@ static void a_seed_is_the_same_everywhere(void **state)
     pith_model_free(c);
 }
 
-static void what_was_learned_is_forgotten(void **state)
+TEST(what_was_learned_is_forgotten)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(4), *fresh = sample_lenet5(9);
     assert_int_equal(pith_model_draw_weights(fresh, 7, NULL), PITH_OK);
     sample_compress(m, 0.2, 8);
@@ -163,9 +155,8 @@ static void what_was_learned_is_forgotten(void **state)
     pith_model_free(fresh);
 }
 
-static void a_network_without_weights_stays_as_it_is(void **state)
+TEST(a_network_without_weights_stays_as_it_is)
 {
-    (void)state;
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
     uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 4});
@@ -177,9 +168,8 @@ static void a_network_without_weights_stays_as_it_is(void **state)
 }
 
 /* A file keeps all of it. */
-static void a_fresh_network_survives_a_file(void **state)
+TEST(a_fresh_network_survives_a_file)
 {
-    (void)state;
     struct pith_model *m = network("resnet20", 5), *back = NULL;
     struct pith_buffer file;
     assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
@@ -192,16 +182,4 @@ static void a_fresh_network_survives_a_file(void **state)
     pith_model_free(back);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_networks_have_their_sizes),
-        cmocka_unit_test(an_unknown_name_is_refused),
-        cmocka_unit_test(weights_are_spread_by_fan_in),
-        cmocka_unit_test(a_seed_is_the_same_everywhere),
-        cmocka_unit_test(what_was_learned_is_forgotten),
-        cmocka_unit_test(a_network_without_weights_stays_as_it_is),
-        cmocka_unit_test(a_fresh_network_survives_a_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,11 +2,8 @@
 /* test_model_load.c - how the bytes of a model come: which files are mapped and that none stays so,
  * where tensors beside an ONNX file lie, what options are obeyed, what is refused with which text.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,13 +4,10 @@
  * all that each call makes. What is owed each time: PITH_ERR_MEMORY with a text, or, where the call
  * can do without, what it gives with all memory; and no leak, which the AddressSanitizer variant
  * checks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <unistd.h>

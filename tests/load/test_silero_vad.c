@@ -3,13 +3,10 @@
  * activity detector on a minute of speech, frame for frame the probabilities that were computed
  * with onnxruntime. A frame is 64 samples of the one before and 512 new ones. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/bytes.h"
 #include "pith_host.h"
 #include "pith_model.h"

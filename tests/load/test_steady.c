@@ -2,11 +2,8 @@
 /* test_steady.c - what runs for weeks: no run allocates, and a plan that is made and freed again
  * and again leaves neither memory nor open files behind. PITH_TEST_RUNS=10000000 and
  * PITH_TEST_LOADS=100000 take minutes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_compare.c - differences between models whose difference is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "small_net.h"
 
 static const float weights[4] = {1, 0, 0, 1};
@@ -34,9 +31,8 @@ static struct pith_comparison compare(const struct pith_model *a, const struct p
     return c;
 }
 
-static void a_model_equals_itself(void **state)
+TEST(a_model_equals_itself)
 {
-    (void)state;
     struct pith_model *m = small_net(2, 2, weights, true);
     struct pith_comparison c = compare(m, m, NULL, true);
     assert_int_equal(c.samples, 3);
@@ -51,9 +47,8 @@ static void a_model_equals_itself(void **state)
 }
 
 /* b = 1.5 a: the error is half of a, 6.02 dB below it, in the same direction. */
-static void a_known_difference_is_measured(void **state)
+TEST(a_known_difference_is_measured)
 {
-    (void)state;
     const float x[2][2] = {{1, -2}, {3, 0.5f}};
     struct pith_model *a = small_net(2, 2, weights, false), *b = small_net(2, 2, scaled, false);
     struct pith_data *data = rows_of(x[0], 2, 2, NULL);
@@ -76,9 +71,8 @@ static void a_known_difference_is_measured(void **state)
 /* Only layers that both have under one name are compared, wherever they stand. */
 /* Logits (0, ln 3) against (0, 0): probabilities 1/4, 3/4 against halves, so KL(A || B) is
  * 1/4 ln(1/2) + 3/4 ln(3/2), of one sample; equal answers on the other add 0 to the mean. */
-static void classes_have_a_divergence(void **state)
+TEST(classes_have_a_divergence)
 {
-    (void)state;
     const float wide[6] = {0, 0, 0, 0, 1.0986123f, 0}, flat[6] = {0};
     const float x[2][3] = {{0, 1, 0}, {1, 0, 1}};
     struct pith_model *a = small_net(3, 2, wide, false), *b = small_net(3, 2, flat, false);
@@ -95,9 +89,8 @@ static void classes_have_a_divergence(void **state)
 }
 
 /* Each also gives its input: B's outputs are in the other order, and its "y" is 1.5 times A's. */
-static void all_outputs_are_compared_by_name(void **state)
+TEST(all_outputs_are_compared_by_name)
 {
-    (void)state;
     struct pith_model *a = small_net(2, 2, weights, false), *b = small_net(2, 2, scaled, false);
     const uint32_t y = a->outputs[0];
     a->outputs[0] = a->inputs[0];
@@ -123,9 +116,8 @@ static void all_outputs_are_compared_by_name(void **state)
     pith_model_free(b);
 }
 
-static void layers_are_matched_by_name(void **state)
+TEST(layers_are_matched_by_name)
 {
-    (void)state;
     struct pith_model *a = small_net(2, 2, weights, true), *b = small_net(2, 2, weights, false);
     struct pith_comparison c = compare(a, b, NULL, true);
     assert_int_equal(c.n_layers, 1);
@@ -136,9 +128,8 @@ static void layers_are_matched_by_name(void **state)
     pith_model_free(b);
 }
 
-static void other_sizes_are_refused(void **state)
+TEST(other_sizes_are_refused)
 {
-    (void)state;
     struct pith_model *a = identity_net(2), *b = identity_net(3);
     struct pith_model *wide = small_net(2, 1, weights, false);
     struct pith_comparison c = {.samples = 77};
@@ -165,9 +156,8 @@ static bool never(void *user, uint64_t done)
     return false;
 }
 
-static void stops_when_the_watch_says_so(void **state)
+TEST(stops_when_the_watch_says_so)
 {
-    (void)state;
     struct pith_model *m = identity_net(2);
     struct pith_comparison c;
     struct pith_error err = {0};
@@ -179,9 +169,8 @@ static void stops_when_the_watch_says_so(void **state)
 }
 
 /* The figures do not depend on threads. */
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
-    (void)state;
     struct pith_model *a = sample_lenet5(3), *b = sample_lenet5(3);
     struct pith_comparison one, three;
     struct pith_error err = {0};
@@ -203,17 +192,4 @@ static void threads_change_nothing(void **state)
     pith_model_free(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_equals_itself),
-        cmocka_unit_test(a_known_difference_is_measured),
-        cmocka_unit_test(classes_have_a_divergence),
-        cmocka_unit_test(all_outputs_are_compared_by_name),
-        cmocka_unit_test(layers_are_matched_by_name),
-        cmocka_unit_test(other_sizes_are_refused),
-        cmocka_unit_test(stops_when_the_watch_says_so),
-        cmocka_unit_test(threads_change_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two models that run a loop: iterations are compared one by one, also when their number differs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "loop_model.h"
 #include "small_net.h"
 
@@ -33,9 +30,8 @@ static const struct pith_difference *layer(const struct pith_comparison *c, cons
     return NULL;
 }
 
-static void test_equal(void **state)
+TEST(test_equal)
 {
-    (void)state;
     struct loop_model a = loop_model(5, 10);
     struct pith_comparison c = compare(&a, &a);
     assert_int_equal(layer(&c, "more")->elements, 6); /* 8 8 | 4 4, 6 6 */
@@ -48,9 +44,8 @@ static void test_equal(void **state)
 }
 
 /* b stops after one iteration: what it has of each is equal, and yet they differ. */
-static void test_fewer_iterations(void **state)
+TEST(test_fewer_iterations)
 {
-    (void)state;
     struct loop_model a = loop_model(5, 10), b = loop_model(1, 10);
     for (uint32_t way = 0; way < 2; way++) {
         struct pith_comparison c = way ? compare(&b, &a) : compare(&a, &b);
@@ -65,11 +60,4 @@ static void test_fewer_iterations(void **state)
     pith_model_free(b.m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_fewer_iterations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_corner_copy.c - a box between the corners of two larger arrays, element by element. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/corner_copy.h"
 
-static void every_element_at_its_place(void **state)
+TEST(every_element_at_its_place)
 {
-    (void)state;
     static const uint32_t dim[] = {2, 1, 3}, from_dim[] = {3, 2, 4}, to_dim[] = {2, 3, 5};
     uint16_t from[24], to[30];
     for (uint16_t i = 0; i < 24; i++)
@@ -23,9 +19,8 @@ static void every_element_at_its_place(void **state)
                 assert_int_equal(to[(a * 3 + b) * 5 + c], b < 1 && c < 3 ? 1 + a * 8 + c : 0);
 }
 
-static void a_number_and_no_elements(void **state)
+TEST(a_number_and_no_elements)
 {
-    (void)state;
     static const uint32_t none[] = {2, 0}, whole[] = {2, 3};
     uint8_t from[6] = {7}, to[6] = {0};
     pith_copy_corner(&(struct corner){2, none, 1}, whole, from, whole, to);
@@ -35,11 +30,4 @@ static void a_number_and_no_elements(void **state)
     assert_int_equal(to[1], 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_at_its_place),
-        cmocka_unit_test(a_number_and_no_elements),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

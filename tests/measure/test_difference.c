@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_difference.c - sums of pairs worked out by hand, and NaN and infinity before them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <math.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/difference.h"
 
 static const struct output_kind logits = {.classes = 2, .rows = 1, .inner = 1};
@@ -20,9 +17,8 @@ static struct pith_difference_sums of(const struct output_kind *kind, const floa
     return s;
 }
 
-static void finite_pairs_are_summed(void **state)
+TEST(finite_pairs_are_summed)
 {
-    (void)state;
     const float a[4] = {1, -2, 3, 0}, b[4] = {1, -1, 3, 1};
     struct pith_difference_sums s = of(NULL, a, b, 4);
     assert_true(s.signal == 14 && s.noise == 2 && s.cross == 12 && s.signal_b == 12);
@@ -38,9 +34,8 @@ static void finite_pairs_are_summed(void **state)
 }
 
 /* Whatever stands on the other side, and wherever in the row. */
-static void nonfinite_on_one_side_meets_no_limit(void **state)
+TEST(nonfinite_on_one_side_meets_no_limit)
 {
-    (void)state;
     const float odd[] = {NAN, INFINITY, -INFINITY}, other[] = {0, 1, 3e38f};
     for (int k = 0; k < 3; k++)
         for (int o = 0; o < 3; o++)
@@ -73,9 +68,8 @@ static void nonfinite_on_one_side_meets_no_limit(void **state)
 }
 
 /* Three pixels of two classes where the model's own size has two; and positions. */
-static void samples_of_other_sizes_have_other_rows(void **state)
+TEST(samples_of_other_sizes_have_other_rows)
 {
-    (void)state;
     const struct output_kind pixels = {.classes = 2, .rows = 2, .inner = 2},
                              positions = {.classes = 2, .rows = 2, .inner = 1};
     const float a[6] = {5, 1, 1, 2, 3, 3}, b[6] = {5, 1, 5, 2, 3, 3};
@@ -90,9 +84,8 @@ static void samples_of_other_sizes_have_other_rows(void **state)
 }
 
 /* NaN is no class, not the first one. */
-static void scores_that_are_nan_stand_for_no_class(void **state)
+TEST(scores_that_are_nan_stand_for_no_class)
 {
-    (void)state;
     const float nan_last[2] = {1, NAN}, nan_first[2] = {NAN, 1}, fine[2] = {1, 0};
     assert_int_equal(pith_top_class(nan_first, 2), 2);
     assert_int_equal(pith_top_class(nan_last, 2), 2);
@@ -100,9 +93,8 @@ static void scores_that_are_nan_stand_for_no_class(void **state)
     assert_int_equal(of(&logits, nan_first, nan_last, 2).agree, 1);
 }
 
-static void divergence_of_rows_at_the_edge(void **state)
+TEST(divergence_of_rows_at_the_edge)
 {
-    (void)state;
     const float fine[2] = {1, 0}, bad[2] = {NAN, 0}, masked[2] = {-INFINITY, 0},
                 over[2] = {INFINITY, 0}, none[2] = {-INFINITY, -INFINITY};
     const float *rows[] = {fine, bad, masked, over, none};
@@ -120,9 +112,8 @@ static void divergence_of_rows_at_the_edge(void **state)
     assert_true(fabs(of(&logits, masked, fine, 2).kl - log(1 + exp(1))) < 1e-6);
 }
 
-static void a_shift_of_all_numbers_is_no_noise(void **state)
+TEST(a_shift_of_all_numbers_is_no_noise)
 {
-    (void)state;
     const float a[4] = {1, -1, 3, 5}, shifted[4] = {3, 1, 5, 7}, one[1] = {2}, two[1] = {3};
     struct pith_difference_sums s = {0};
     pith_difference_add_centred(&s, a, shifted, 4);
@@ -132,25 +123,12 @@ static void a_shift_of_all_numbers_is_no_noise(void **state)
     assert_true(s.signal == 4 && s.noise == 1);
 }
 
-static void an_output_of_another_size_is_noise(void **state)
+TEST(an_output_of_another_size_is_noise)
 {
-    (void)state;
     const float a[2] = {3, 4};
     struct pith_difference_sums s = {0};
     pith_difference_add_missing(&s, a, 2);
     assert_true(pith_difference_snr_db(&s) == 0 && s.rows == 1 && s.agree == 0 && s.unequal_bits);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finite_pairs_are_summed),
-        cmocka_unit_test(nonfinite_on_one_side_meets_no_limit),
-        cmocka_unit_test(samples_of_other_sizes_have_other_rows),
-        cmocka_unit_test(scores_that_are_nan_stand_for_no_class),
-        cmocka_unit_test(divergence_of_rows_at_the_edge),
-        cmocka_unit_test(a_shift_of_all_numbers_is_no_noise),
-        cmocka_unit_test(an_output_of_another_size_is_noise),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_evaluate.c - accuracy of a network that gives back its input, so that every figure can be
  * worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "small_net.h"
 
 enum { CLASSES = 6 };
@@ -48,9 +45,8 @@ static const float scores[3][CLASSES] = {
     {7, 7, 1, 2, 3, 7.5f}, /* label 2: last of six */
 };
 
-static void counts_top_1_and_top_5(void **state)
+TEST(counts_top_1_and_top_5)
 {
-    (void)state;
     struct fixture f = open_rows(scores[0], 3, "1\n4\n2\n");
     struct pith_accuracy a;
     struct pith_error err = {0};
@@ -63,9 +59,8 @@ static void counts_top_1_and_top_5(void **state)
 }
 
 /* Of equal scores the lower class counts as the answer. */
-static void ties_go_to_the_lower_class(void **state)
+TEST(ties_go_to_the_lower_class)
 {
-    (void)state;
     const float tie[2][CLASSES] = {{1, 1, 0, 0, 0, 0}, {1, 1, 0, 0, 0, 0}};
     struct fixture f = open_rows(tie[0], 2, "0\n1\n");
     struct pith_accuracy a;
@@ -75,9 +70,8 @@ static void ties_go_to_the_lower_class(void **state)
     close_rows(&f);
 }
 
-static void loss_of_scores_and_of_probabilities(void **state)
+TEST(loss_of_scores_and_of_probabilities)
 {
-    (void)state;
     /* six equal scores: -log(1/6); a probability of 1/4: -log(1/4) */
     const float x[2][CLASSES] = {{2, 2, 2, 2, 2, 2}, {0.25f, 0.75f, 0, 0, 0, 0}};
     struct fixture f = open_rows(x[0], 2, "3\n0\n");
@@ -88,9 +82,8 @@ static void loss_of_scores_and_of_probabilities(void **state)
     close_rows(&f);
 }
 
-static void fills_the_confusion_table(void **state)
+TEST(fills_the_confusion_table)
 {
-    (void)state;
     struct fixture f = open_rows(scores[0], 3, "1\n4\n2\n");
     struct pith_error err = {0};
     uint64_t table[CLASSES * CLASSES] = {0}, sum = 0;
@@ -104,9 +97,8 @@ static void fills_the_confusion_table(void **state)
     close_rows(&f);
 }
 
-static void refuses_missing_and_impossible_labels(void **state)
+TEST(refuses_missing_and_impossible_labels)
 {
-    (void)state;
     struct pith_accuracy a = {.samples = 77};
     struct pith_error err = {0};
     struct fixture f = open_rows(scores[0], 3, NULL);
@@ -156,9 +148,8 @@ static struct fixture open_positions(const float *x, const int64_t *labels)
     return f;
 }
 
-static void counts_positions_that_have_a_label(void **state)
+TEST(counts_positions_that_have_a_label)
 {
-    (void)state;
     const float x[] = {1, 2, 2, 0, 5, 5, 0, 0, 3, 0, 9, 1};
     const int64_t label[] = {1, 1, -100, -1, 0, 0};
     /* losses of two scores that are d apart: log(1 + e^-d) for the larger, d more for the other */
@@ -181,9 +172,8 @@ static void counts_positions_that_have_a_label(void **state)
     close_rows(&f);
 }
 
-static void refuses_positions_without_a_label_that_counts(void **state)
+TEST(refuses_positions_without_a_label_that_counts)
 {
-    (void)state;
     const float x[2 * CLASSES] = {0};
     const int64_t none[] = {-1, -1, -1, -1, -1, -1}, two[] = {0, 0, 0, 0, 2, 0};
     struct pith_accuracy a;
@@ -204,9 +194,8 @@ static bool stop_at_32(void *user, uint64_t done)
     return done < 32;
 }
 
-static void stops_when_the_watch_says_so(void **state)
+TEST(stops_when_the_watch_says_so)
 {
-    (void)state;
     float x[40][CLASSES] = {{0}};
     char labels[81] = "";
     for (int i = 0; i < 40; i++)
@@ -221,17 +210,4 @@ static void stops_when_the_watch_says_so(void **state)
     close_rows(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_top_1_and_top_5),
-        cmocka_unit_test(ties_go_to_the_lower_class),
-        cmocka_unit_test(loss_of_scores_and_of_probabilities),
-        cmocka_unit_test(fills_the_confusion_table),
-        cmocka_unit_test(refuses_missing_and_impossible_labels),
-        cmocka_unit_test(counts_positions_that_have_a_label),
-        cmocka_unit_test(refuses_positions_without_a_label_that_counts),
-        cmocka_unit_test(stops_when_the_watch_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

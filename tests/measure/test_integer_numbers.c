@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test_integer_numbers.c - integers as numbers, what a grid does to numbers, and networks of
  * integers held against floats by value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/integer_numbers.h"
 #include "small_net.h"
 
-static void integers_stand_for_numbers(void **state)
+TEST(integers_stand_for_numbers)
 {
-    (void)state;
     const uint8_t q[8] = {0, 1, 2, 255, 3, 4, 5, 6};
     float scale[2] = {0.5f, 2}, x[8];
     struct pith_grid g = {.type = PITH_U8, .bits = 8, .zero_point = 1, .n = 1, .scale = scale};
@@ -32,9 +28,8 @@ static void integers_stand_for_numbers(void **state)
 }
 
 /* Steps of 1 from -2 to 253: 254 and -5 are cut, 0.25 is rounded; channel 1 becomes 0. */
-static void errors_of_a_grid_are_distinguished(void **state)
+TEST(errors_of_a_grid_are_distinguished)
 {
-    (void)state;
     float scale[1] = {1};
     const float was[6] = {0.25f, 254, -5, 0.5f, -0.25f, 0}, is[6] = {0, 253, -2, 0, 0, 0};
     const uint8_t q[6] = {2, 255, 0, 2, 2, 2};
@@ -85,9 +80,8 @@ static struct pith_model *with_integers(const float *w, bool by_grid)
     return m;
 }
 
-static void integers_are_compared_by_value(void **state)
+TEST(integers_are_compared_by_value)
 {
-    (void)state;
     const float w[4] = {1, 0, 0, 1}, x[4] = {0.375f, -1, 100, 0.05f};
     struct pith_data *data = rows_of(x, 2, 2, NULL);
     const struct pith_feed_input input = {.data = data};
@@ -123,9 +117,8 @@ static void integers_are_compared_by_value(void **state)
 
 /* Integers without a grid, and what no name ties to anything, are not compared with what happens to
  * have the same number. */
-static void strangers_are_not_paired(void **state)
+TEST(strangers_are_not_paired)
 {
-    (void)state;
     const float w[4] = {1, 0, 0, 1};
     struct pith_model *a = small_net(2, 2, w, true), *b = with_integers(w, false);
     b->nodes[0].name = "other";
@@ -141,13 +134,4 @@ static void strangers_are_not_paired(void **state)
     pith_model_free(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_stand_for_numbers),
-        cmocka_unit_test(errors_of_a_grid_are_distinguished),
-        cmocka_unit_test(integers_are_compared_by_value),
-        cmocka_unit_test(strangers_are_not_paired),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

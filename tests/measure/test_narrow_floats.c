@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Constants stored as f16 and f64 are computed in f32, also behind operators that move any type: a
  * view, a copy and a repetition of one must hold f32 values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "small_net.h"
 
 #define N 64u
@@ -45,10 +42,9 @@ static struct pith_model *moved_constant(enum pith_type type)
     return m;
 }
 
-static void test_moved_constants(void **state)
+TEST(test_moved_constants)
 {
     static const enum pith_type types[] = {PITH_F16, PITH_F64};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct pith_model *m = moved_constant(types[k]);
         struct pith_engine *e = engine_of(m);
@@ -65,8 +61,4 @@ static void test_moved_constants(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_constants)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

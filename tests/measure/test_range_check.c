@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_range_check.c - a value whose range a few numbers rule is found, others are not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_value_stats.h"
 #include "measure/range_check.h"
 #include "small_net.h"
@@ -43,9 +40,8 @@ static uint32_t check(const struct pith_model *m, struct pith_range_finding *f)
     return n;
 }
 
-static void a_few_large_numbers_rule_a_range(void **state)
+TEST(a_few_large_numbers_rule_a_range)
 {
-    (void)state;
     struct pith_range_finding f;
     struct pith_model *m = observed(3);
     assert_int_equal(check(m, &f), 1);
@@ -56,9 +52,8 @@ static void a_few_large_numbers_rule_a_range(void **state)
     pith_model_free(m);
 }
 
-static void many_large_numbers_are_no_outliers(void **state)
+TEST(many_large_numbers_are_no_outliers)
 {
-    (void)state;
     struct pith_range_finding f;
     struct pith_model *none = observed(0), *many = observed(50);
     assert_int_equal(check(none, &f), 0);
@@ -68,9 +63,8 @@ static void many_large_numbers_are_no_outliers(void **state)
 }
 
 /* A grid that cuts them off wastes nothing; one that reaches them does. */
-static void a_grid_that_cuts_is_not_ruled(void **state)
+TEST(a_grid_that_cuts_is_not_ruled)
 {
-    (void)state;
     struct pith_range_finding f;
     float scale = 0.5f / 127;
     struct pith_grid g = {.type = PITH_I8, .bits = 8, .n = 1, .scale = &scale};
@@ -82,12 +76,4 @@ static void a_grid_that_cuts_is_not_ruled(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_few_large_numbers_rule_a_range),
-        cmocka_unit_test(many_large_numbers_are_no_outliers),
-        cmocka_unit_test(a_grid_that_cuts_is_not_ruled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sample_check.c - what is said of data before they are used: sums by hand, each finding at
  * the ends of what it takes, answers that are one class or no numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/sample_check.h"
 #include "small_net.h"
 
@@ -14,9 +11,8 @@ enum { VARIES, RANGE, PIXELS };
 
 static struct pith_error err;
 
-static void findings_have_ends(void **state)
+TEST(findings_have_ends)
 {
-    (void)state;
     static const struct {
         struct pith_input_look look;
         uint32_t kind;
@@ -82,9 +78,8 @@ static struct pith_input_look look_at(const struct pith_model *m, struct pith_da
     return look;
 }
 
-static void sums_are_those_of_the_samples(void **state)
+TEST(sums_are_those_of_the_samples)
 {
-    (void)state;
     static const float x[] = {1, 0, 5, /**/ 1, 0, -2, /**/ 1, 3, 5, /**/ 1, 0, 0};
     const float w[6] = {0};
     struct pith_model *m = small_net(3, 2, w, false);
@@ -119,9 +114,8 @@ static void sums_are_those_of_the_samples(void **state)
 }
 
 /* Of 40 samples of 3 values: all of them, every second, every third; 16 at least. */
-static void samples_are_spread(void **state)
+TEST(samples_are_spread)
 {
-    (void)state;
     static const struct {
         uint64_t max_values, samples;
     } cases[] = {{120, 40}, {119, 20}, {60, 20}, {59, 14}, {0, 14}};
@@ -157,9 +151,8 @@ static struct pith_answer_look answers_of(const struct pith_model *m, const floa
 }
 
 /* Logits are the first two of three numbers: class 0 is certain from a distance of log 999 on. */
-static void answers_of_one_class_are_noticed(void **state)
+TEST(answers_of_one_class_are_noticed)
 {
-    (void)state;
     const float w[6] = {1, 0, 0, 0, 1, 0};
     struct pith_model *m = small_net(3, 2, w, false);
     float x[60] = {0};
@@ -192,9 +185,8 @@ static void answers_of_one_class_are_noticed(void **state)
 }
 
 /* The first NaN, or, where there is none, the first infinity. */
-static void answers_that_are_no_numbers_are_noticed(void **state)
+TEST(answers_that_are_no_numbers_are_noticed)
 {
-    (void)state;
     const float w[6] = {3e38f, 0, 0, 3e38f, -3e38f, 0};
     struct pith_model *m = small_net(3, 2, w, false);
     float x[12] = {0};
@@ -209,14 +201,4 @@ static void answers_that_are_no_numbers_are_noticed(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(findings_have_ends),
-        cmocka_unit_test(sums_are_those_of_the_samples),
-        cmocka_unit_test(samples_are_spread),
-        cmocka_unit_test(answers_of_one_class_are_noticed),
-        cmocka_unit_test(answers_that_are_no_numbers_are_noticed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

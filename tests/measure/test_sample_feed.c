@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sample_feed.c - several inputs, constants and states, on y = x + s, where every call's
  * answer can be summed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/recorded_feed.h"
 #include "small_net.h"
 
@@ -81,9 +78,8 @@ static void expect(const struct taken *t, uint64_t n, const float *want)
 static const float rows[] = {1, 10, 2, 20, 3, 30, 4, 40};
 static const struct pith_state back = {.output = 0, .input = 1};
 
-static void a_stream_carries_its_state(void **state)
+TEST(a_stream_carries_its_state)
 {
-    (void)state;
     struct pith_model *m = sum_net();
     struct pith_engine *e = engine_of(m);
     struct pith_data *d = steps_of(rows, 4, WIDTH, NULL);
@@ -107,9 +103,8 @@ static void a_stream_carries_its_state(void **state)
     pith_model_free(m);
 }
 
-static void a_sequence_begins_anew_and_gives_its_last_answer(void **state)
+TEST(a_sequence_begins_anew_and_gives_its_last_answer)
 {
-    (void)state;
     struct pith_model *m = sum_net();
     struct pith_engine *e = engine_of(m);
     struct pith_data *d = steps_of(rows, 2, 2 * WIDTH, NULL);
@@ -129,9 +124,8 @@ static void a_sequence_begins_anew_and_gives_its_last_answer(void **state)
 }
 
 /* The answers of a stream all count, those of sequences once: labels 0 or 1, the larger of two. */
-static void accuracy_of_streams_and_sequences(void **state)
+TEST(accuracy_of_streams_and_sequences)
 {
-    (void)state;
     struct pith_model *m = sum_net();
     struct pith_engine *e = engine_of(m);
     const float x[] = {1, 0, 0, 3, 5, 0, 0, 1};
@@ -161,9 +155,8 @@ static void accuracy_of_streams_and_sequences(void **state)
     pith_model_free(m);
 }
 
-static void constants_and_two_data_sets(void **state)
+TEST(constants_and_two_data_sets)
 {
-    (void)state;
     struct pith_model *m = sum_net();
     struct pith_engine *e = engine_of(m);
     struct pith_data *d = steps_of(rows, 2, WIDTH, NULL),
@@ -198,9 +191,8 @@ static void expect_refusal(struct pith_engine *e, const struct pith_feed *feed, 
     assert_int_equal(t.n, 0);
 }
 
-static void what_does_not_fit_is_named(void **state)
+TEST(what_does_not_fit_is_named)
 {
-    (void)state;
     struct pith_model *m = sum_net(), *wide = small_net(WIDTH, 3, rows, false);
     struct pith_engine *e = engine_of(m), *w = engine_of(wide);
     struct pith_data *two = steps_of(rows, 2, WIDTH, NULL), *three = steps_of(rows, 3, WIDTH, NULL);
@@ -239,9 +231,8 @@ static void what_does_not_fit_is_named(void **state)
 }
 
 /* A and B keep states of their own: B doubles, so its sums are twice A's. */
-static void comparing_streams(void **state)
+TEST(comparing_streams)
 {
-    (void)state;
     struct pith_model *a = sum_net(), *b = sum_net();
     struct pith_data *d = steps_of(rows, 4, WIDTH, NULL);
     struct pith_feed_input in[2] = {{.data = d}, {0}};
@@ -276,9 +267,8 @@ static void comparing_streams(void **state)
 }
 
 /* Of several outputs and layers of one name, the requested one. */
-static void dumps_distinguish_outputs(void **state)
+TEST(dumps_distinguish_outputs)
 {
-    (void)state;
     const float x[3] = {1, 2, 3};
     struct pith_dump d = {.name = "split", .label = "half", .step = 4, .output = 1};
     for (uint32_t i = 0; i < 12; i++) {
@@ -324,9 +314,8 @@ static void expect_call(struct recorded_feed *r, uint64_t call, const float *x, 
 }
 
 /* Two samples of two steps: the state of a second step is the first one's sum; in any order. */
-static void recorded_calls_may_be_read_again(void **state)
+TEST(recorded_calls_may_be_read_again)
 {
-    (void)state;
     struct pith_model *m = sum_net();
     struct pith_data *d = steps_of(rows, 2, 2 * WIDTH, NULL);
     struct pith_feed_input in[2] = {{.data = d}, {0}};
@@ -362,17 +351,4 @@ static void recorded_calls_may_be_read_again(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_carries_its_state),
-        cmocka_unit_test(a_sequence_begins_anew_and_gives_its_last_answer),
-        cmocka_unit_test(accuracy_of_streams_and_sequences),
-        cmocka_unit_test(constants_and_two_data_sets),
-        cmocka_unit_test(what_does_not_fit_is_named),
-        cmocka_unit_test(recorded_calls_may_be_read_again),
-        cmocka_unit_test(comparing_streams),
-        cmocka_unit_test(dumps_distinguish_outputs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

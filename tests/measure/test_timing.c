@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test_timing.c - seeded inputs, and the order of the results of pith_time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "small_net.h"
 #include "pith_host.h"
 
 enum { WIDTH = 100, SEEDS = 200 };
 
-static void inputs_are_seeded_and_normal(void **state)
+TEST(inputs_are_seeded_and_normal)
 {
-    (void)state;
     struct pith_model *m = identity_net(WIDTH);
     struct pith_engine *e = engine_of(m);
     struct pith_plan *plan = pith_engine_plan(e);
@@ -40,9 +36,8 @@ static void inputs_are_seeded_and_normal(void **state)
     pith_model_free(m);
 }
 
-static void times_are_ordered(void **state)
+TEST(times_are_ordered)
 {
-    (void)state;
     struct pith_model *m = identity_net(WIDTH);
     struct pith_engine *e = engine_of(m);
     struct pith_timing t;
@@ -60,9 +55,8 @@ static void times_are_ordered(void **state)
 }
 
 /* What a run gives is the same with nothing in the caches, on one thread and several. */
-static void cold_runs_are_runs(void **state)
+TEST(cold_runs_are_runs)
 {
-    (void)state;
     struct pith_model *m = identity_net(WIDTH);
     for (uint32_t threads = 1; threads <= 3; threads += 2) {
         const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = threads};
@@ -83,9 +77,8 @@ static void cold_runs_are_runs(void **state)
     pith_model_free(m);
 }
 
-static void layers_are_the_fastest_runs(void **state)
+TEST(layers_are_the_fastest_runs)
 {
-    (void)state;
     struct pith_model *m = identity_net(WIDTH);
     const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .profile = true};
     struct pith_engine *e = NULL, *plain = engine_of(m);
@@ -114,9 +107,8 @@ static void layers_are_the_fastest_runs(void **state)
 }
 
 /* x and y are WIDTH floats each, w WIDTH x WIDTH. */
-static void layers_move_what_they_read_and_write(void **state)
+TEST(layers_move_what_they_read_and_write)
 {
-    (void)state;
     struct pith_model *m = identity_net(WIDTH);
     struct pith_engine *e = engine_of(m);
     assert_int_equal(pith_plan_layer_count(pith_engine_plan(e)), 1);
@@ -128,9 +120,8 @@ static void layers_move_what_they_read_and_write(void **state)
 
 /* Any machine computes between a million and 10^16 numbers a second, and reads as many bytes; a
  * cache is not slower than memory by more than what other work takes. */
-static void a_roofline_is_measured(void **state)
+TEST(a_roofline_is_measured)
 {
-    (void)state;
     struct pith_model *m = identity_net(WIDTH);
     for (uint32_t threads = 1; threads <= 2; threads++) {
         const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = threads};
@@ -150,15 +141,4 @@ static void a_roofline_is_measured(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs_are_seeded_and_normal),
-        cmocka_unit_test(times_are_ordered),
-        cmocka_unit_test(cold_runs_are_runs),
-        cmocka_unit_test(layers_are_the_fastest_runs),
-        cmocka_unit_test(layers_move_what_they_read_and_write),
-        cmocka_unit_test(a_roofline_is_measured),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tune.c - kernels of steps: all are timed, one of each is taken, the plan file holds it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 #include "pith_host.h"
 #include "pith_pack.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_weight_check.c - each suspicion raised by a weight made for it, and by no other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "small_net.h"
 
 enum { ROWS = 20, COLS = 100, COUNT = ROWS * COLS };
@@ -35,17 +32,15 @@ static struct pith_weight_finding only_finding(const float *w)
     return one;
 }
 
-static void sound_weights_raise_nothing(void **state)
+TEST(sound_weights_raise_nothing)
 {
-    (void)state;
     float w[COUNT];
     even_weights(w);
     assert_int_equal(only_finding(w).kind, 0);
 }
 
-static void not_finite(void **state)
+TEST(not_finite)
 {
-    (void)state;
     float w[COUNT];
     even_weights(w);
     w[17] = NAN;
@@ -55,9 +50,8 @@ static void not_finite(void **state)
     assert_true(f.count == 2 && f.of == COUNT && f.first == 17);
 }
 
-static void denormal(void **state)
+TEST(denormal)
 {
-    (void)state;
     float w[COUNT];
     even_weights(w);
     w[5] = 0x1p-126f; /* the smallest normal number */
@@ -68,9 +62,8 @@ static void denormal(void **state)
     assert_true(f.count == 1 && f.of == COUNT && f.first == 7);
 }
 
-static void dead_channels(void **state)
+TEST(dead_channels)
 {
-    (void)state;
     float w[COUNT];
     even_weights(w);
     memset(w + 3 * COLS, 0, COLS * sizeof *w);
@@ -82,9 +75,8 @@ static void dead_channels(void **state)
 }
 
 /* 2,000 weights: two lie above the 99.9 % mark, the third is what they are measured against. */
-static void an_outlier_rules_the_range(void **state)
+TEST(an_outlier_rules_the_range)
 {
-    (void)state;
     float w[COUNT];
     even_weights(w);
     w[1234] = -1.001f;
@@ -99,9 +91,8 @@ static void an_outlier_rules_the_range(void **state)
 }
 
 /* The zeros of pruning are not counted: 999 weights are too few. */
-static void few_weights_have_no_outliers(void **state)
+TEST(few_weights_have_no_outliers)
 {
-    (void)state;
     float w[COUNT];
     even_weights(w);
     for (int i = 0; i < COUNT; i += 2) /* every row keeps some */
@@ -113,15 +104,4 @@ static void few_weights_have_no_outliers(void **state)
     assert_int_equal(only_finding(w).kind, PITH_WEIGHT_OUTLIER);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound_weights_raise_nothing),
-        cmocka_unit_test(not_finite),
-        cmocka_unit_test(denormal),
-        cmocka_unit_test(dead_channels),
-        cmocka_unit_test(an_outlier_rules_the_range),
-        cmocka_unit_test(few_weights_have_no_outliers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

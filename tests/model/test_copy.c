@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A copy holds all that the model held, in memory of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 
-static void copies_stand_alone(void **state)
+TEST(copies_stand_alone)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct pith_model *m = sample_random_model(seed), *same = sample_random_model(seed);
         struct pith_model *copy = NULL;
@@ -30,8 +26,4 @@ static void copies_stand_alone(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(copies_stand_alone)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

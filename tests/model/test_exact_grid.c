@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_exact_grid.c - grids that weights lie on are found, and never where there is none: whatever
  * is found gives every number back to the bit, and no number changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "model/exact_grid.h"
 #include "core/op_number.h"
 #include "op_interface/op_info.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Constants that are integers times scales: found again after their elements were moved, tested to
  * the bit, and decoded from a file by the same layouts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 
 #include "core/bytes.h"
 #include "core/f32_bits.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_model.c - arena, texts, the list of weights, patterns; every allocation failed once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 
 struct counting {
@@ -29,9 +26,8 @@ static void counting_free(void *user, void *p)
     free(p);
 }
 
-static void arena(void **state)
+TEST(arena)
 {
-    (void)state;
     struct pith_model *m = NULL;
     assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
     uint8_t *last = NULL;
@@ -51,9 +47,8 @@ static void arena(void **state)
     pith_model_free(NULL);
 }
 
-static void texts(void **state)
+TEST(texts)
 {
-    (void)state;
     struct pith_model *m = NULL;
     char key[8];
     assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
@@ -90,9 +85,8 @@ static enum pith_status use(struct counting *c)
     return st;
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
-    (void)state;
     struct counting c = {0};
     assert_int_equal(use(&c), PITH_OK);
     assert_int_equal(c.live, 0);
@@ -105,9 +99,8 @@ static void memory_runs_out(void **state)
     }
 }
 
-static void weights_of_lenet(void **state)
+TEST(weights_of_lenet)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(1);
     struct pith_weight_ref *refs = calloc(m->n_nodes, sizeof *refs);
     assert_int_equal(pith_model_weights(m, refs), 4);
@@ -128,9 +121,8 @@ static void weights_of_lenet(void **state)
 }
 
 /* One constant read by two layers is listed once. */
-static void shared_weight(void **state)
+TEST(shared_weight)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(1);
     struct pith_weight_ref *refs = calloc(m->n_nodes, sizeof *refs);
     m->nodes[2].in[1] = m->nodes[0].in[1];
@@ -140,12 +132,4 @@ static void shared_weight(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena),           cmocka_unit_test(texts),
-        cmocka_unit_test(memory_runs_out), cmocka_unit_test(weights_of_lenet),
-        cmocka_unit_test(shared_weight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

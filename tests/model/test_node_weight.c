@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_node_weight.c - which input of a node is its weight and its bias, and how the weight lies:
  * for every operator, a node that reads the constant [6, 1, 3, 3] as every input but the first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_model.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
@@ -42,9 +39,8 @@ static bool is_one_of(uint32_t op, const uint32_t *ops)
     return false;
 }
 
-static void weights_and_biases_are_found(void **state)
+TEST(weights_and_biases_are_found)
 {
-    (void)state;
     static const uint32_t weight[] = {PITH_OP_CONV,           PITH_OP_GEMM,      PITH_OP_MATMUL,
                                       PITH_OP_CONV_TRANSPOSE, PITH_OP_RECURRENT, 0};
     static const uint32_t bias[] = {PITH_OP_CONV,      PITH_OP_GEMM,         PITH_OP_CONV_TRANSPOSE,
@@ -60,9 +56,8 @@ static void weights_and_biases_are_found(void **state)
     }
 }
 
-static void attributes_say_how_it_lies(void **state)
+TEST(attributes_say_how_it_lies)
 {
-    (void)state;
     struct one_node n;
     make(&n, PITH_OP_MATMUL);
     n.attr[ATTR_MATMUL_TRANS_B] = 1;
@@ -82,9 +77,8 @@ static void attributes_say_how_it_lies(void **state)
     assert_false(pith_node_is_depthwise(&n.m, &n.node));
 }
 
-static void what_is_no_matrix_of_floats_is_no_weight(void **state)
+TEST(what_is_no_matrix_of_floats_is_no_weight)
 {
-    (void)state;
     struct one_node n;
     make(&n, PITH_OP_CONV);
     n.values[W].rank = 1;
@@ -103,12 +97,4 @@ static void what_is_no_matrix_of_floats_is_no_weight(void **state)
     assert_int_equal(pith_node_weight(&n.m, &n.node), PITH_VALUE_NONE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_and_biases_are_found),
-        cmocka_unit_test(attributes_say_how_it_lies),
-        cmocka_unit_test(what_is_no_matrix_of_floats_is_no_weight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* U^T U = A for random positive definite matrices of many sizes; systems are
  * solved by it; matrices that are not are reported. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "numeric/cholesky.h"
 #include "gemm_model.h"
 #include "pith_runtime.h"
@@ -27,9 +24,8 @@ static void positive_definite(struct test_random *r, double *a, size_t n)
     free(b);
 }
 
-static void factors_give_the_matrix_back(void **state)
+TEST(factors_give_the_matrix_back)
 {
-    (void)state;
     struct test_random r = test_seed(1);
     static const size_t sizes[] = {1, 2, 3, 31, 32, 33, 64, 100};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -53,9 +49,8 @@ static void factors_give_the_matrix_back(void **state)
     }
 }
 
-static void solves_what_was_factored(void **state)
+TEST(solves_what_was_factored)
 {
-    (void)state;
     enum { N = 37 };
     struct test_random r = test_seed(2);
     double a[N * N], u[N * N], wanted[N], x[N];
@@ -83,9 +78,8 @@ static void solves_what_was_factored(void **state)
         assert_true(fabs(x[i] - wanted[i]) < 1e-8);
 }
 
-static void known_factor(void **state)
+TEST(known_factor)
 {
-    (void)state;
     double a[9] = {4, 12, -16, 0, 37, -43, 0, 0, 98};
     static const double u[9] = {2, 6, -8, 0, 1, 5, 0, 0, 3};
     assert_true(pith_cholesky(a, 3));
@@ -94,9 +88,8 @@ static void known_factor(void **state)
             assert_true(a[i * 3 + k] == u[i * 3 + k]);
 }
 
-static void others_are_reported(void **state)
+TEST(others_are_reported)
 {
-    (void)state;
     double indefinite[4] = {1, 2, 0, 1}, flat[4] = {1, 1, 1, 1}, zero[1] = {0}, nan[1] = {NAN},
            inf[1] = {INFINITY};
     assert_false(pith_cholesky(indefinite, 2));
@@ -107,9 +100,8 @@ static void others_are_reported(void **state)
 }
 
 /* Of each instruction set that runs here. */
-static void panels_have_the_bits_of_rows(void **state)
+TEST(panels_have_the_bits_of_rows)
 {
-    (void)state;
     enum { N = 37 };
     struct test_random r = test_seed(3);
     const struct row_panel_kernels *of[PANELS];
@@ -139,9 +131,8 @@ static void panels_have_the_bits_of_rows(void **state)
 }
 
 /* Few rows and many, of each instruction set that runs here: term by term. */
-static void panels_add_rows_in_their_order(void **state)
+TEST(panels_add_rows_in_their_order)
 {
-    (void)state;
     enum { ROWS = 7, LONG = 21, PATHS = 2 * PITH_ROW_PANEL, STRIDE = LONG + 3 };
     struct test_random r = test_seed(4);
     const struct row_panel_kernels *of[PANELS];
@@ -169,15 +160,4 @@ static void panels_add_rows_in_their_order(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors_give_the_matrix_back),
-        cmocka_unit_test(solves_what_was_factored),
-        cmocka_unit_test(panels_have_the_bits_of_rows),
-        cmocka_unit_test(panels_add_rows_in_their_order),
-        cmocka_unit_test(known_factor),
-        cmocka_unit_test(others_are_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

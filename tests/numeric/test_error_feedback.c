@@ -2,10 +2,7 @@
 /* A row rounded with feedback: its error is what it says, less than that of the nearest integers,
  * within bounds, 0 where it must; less yet along several paths; the scale that is found is no worse
  * than the one that cuts nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "numeric/row_panel.h"
 #include "decode/trellis.h"
 #include "feedback_problem.h"
@@ -27,9 +24,8 @@ static double widest(const struct problem *p)
     return most / p->row.most;
 }
 
-static void feedback_has_the_error_it_says_and_less_than_nearest(void **state)
+TEST(feedback_has_the_error_it_says_and_less_than_nearest)
 {
-    (void)state;
     struct test_random r = test_seed(31);
     double nearest = 0, feedback = 0;
     for (int i = 0; i < ROWS; i++) {
@@ -47,9 +43,8 @@ static void feedback_has_the_error_it_says_and_less_than_nearest(void **state)
         fail_msg("feedback %g, nearest %g", feedback, nearest);
 }
 
-static void bounds_and_zeros_are_kept(void **state)
+TEST(bounds_and_zeros_are_kept)
 {
-    (void)state;
     struct test_random r = test_seed(32);
     struct problem p;
     uint8_t kept[N];
@@ -68,9 +63,8 @@ static void bounds_and_zeros_are_kept(void **state)
     assert_true(low > 0 && high > 0);
 }
 
-static void stops_when_it_is_too_much(void **state)
+TEST(stops_when_it_is_too_much)
 {
-    (void)state;
     struct test_random r = test_seed(33);
     struct problem p;
     make_problem(&r, &p);
@@ -81,9 +75,8 @@ static void stops_when_it_is_too_much(void **state)
 
 /* Three weights whose errors do not meet, 0.25 each: the first is not looked at when those behind
  * it have made as much as is too much, or more. */
-static void stops_when_it_is_exactly_too_much(void **state)
+TEST(stops_when_it_is_exactly_too_much)
 {
-    (void)state;
     static const double u[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, goal[3] = {1.5, 2.5, 3.5};
     double e[3];
     const struct error_feedback row = {
@@ -104,9 +97,8 @@ static void use_paths(struct problem *p, uint32_t n)
     p->row.e = e;
 }
 
-static void paths_have_the_error_they_say_and_less(void **state)
+TEST(paths_have_the_error_they_say_and_less)
 {
-    (void)state;
     struct test_random r = test_seed(41);
     double sum[PITH_MOST_PATHS + 1] = {0};
     for (int i = 0; i < ROWS; i++) {
@@ -126,9 +118,8 @@ static void paths_have_the_error_they_say_and_less(void **state)
 
 /* Of four weights no choice of two each is given up; so what is found is the best of these, and
  * against all rows there are not far. */
-static void the_best_of_few_is_found(void **state)
+TEST(the_best_of_few_is_found)
 {
-    (void)state;
     enum { FEW = 4 };
     struct test_random r = test_seed(42);
     for (int trial = 0; trial < ROWS; trial++) {
@@ -160,9 +151,8 @@ static void the_best_of_few_is_found(void **state)
 }
 
 /* More places than a block: rest and errors move from path to path. */
-static void long_rows_have_the_error_they_say(void **state)
+TEST(long_rows_have_the_error_they_say)
 {
-    (void)state;
     enum { LONG = 100, R = 5, K = 16 };
     struct test_random r = test_seed(43);
     static double u[LONG * LONG], x[LONG * R], e[LONG * K], goal[LONG];
@@ -197,9 +187,8 @@ static void long_rows_have_the_error_they_say(void **state)
     assert_true(pith_error_feedback(&row, 0.3, HUGE_VAL, low) > 0);
 }
 
-static void bounds_zeros_and_too_much_on_paths(void **state)
+TEST(bounds_zeros_and_too_much_on_paths)
 {
-    (void)state;
     struct test_random r = test_seed(44);
     struct problem p;
     uint8_t kept[N];
@@ -226,9 +215,8 @@ static void bounds_zeros_and_too_much_on_paths(void **state)
 
 /* ---- order and scale ------------------------------------------------------------------------- */
 
-static void order_rises_and_equal_ones_stay(void **state)
+TEST(order_rises_and_equal_ones_stay)
 {
-    (void)state;
     static const double diagonal[7] = {3, 1, 2, 1, 0, 2, 1};
     static const size_t wanted[7] = {4, 1, 3, 6, 2, 5, 0};
     size_t order[14];
@@ -236,9 +224,8 @@ static void order_rises_and_equal_ones_stay(void **state)
     assert_memory_equal(order, wanted, sizeof wanted);
 }
 
-static void the_scale_found_is_no_worse(void **state)
+TEST(the_scale_found_is_no_worse)
 {
-    (void)state;
     struct test_random r = test_seed(34);
     int finer = 0;
     struct problem p;
@@ -264,9 +251,8 @@ static void the_scale_found_is_no_worse(void **state)
 /* Error and prices of all rows there are of few weights: along many paths the best of them is found
  * but for little, and what is returned is its cost; on one path prices make it no dearer than
  * rounding without them. */
-static void prices_count_beside_the_error(void **state)
+TEST(prices_count_beside_the_error)
 {
-    (void)state;
     enum { FEW = 5, LEVELS = 2, ALL = 2 * LEVELS + 1 };
     struct test_random r = test_seed(37);
     double best_sum = 0, found_sum = 0, one_sum = 0, free_sum = 0;
@@ -325,9 +311,8 @@ static void prices_count_beside_the_error(void **state)
 
 /* One weight 3.6 among -8 .. 7: nothing is cut off by 3.6 / 7, so by 1, where 4 errs by 0.4; half
  * of that gives 3.5, a quarter 1.75. The least is allowed itself; a row of zeros has no scale. */
-static void halves_by_hand(void **state)
+TEST(halves_by_hand)
 {
-    (void)state;
     static const struct {
         double goal, least, best;
     } of[] = {{3.6, 0, 0.5},  {3.6, 0.5, 0.5}, {3.6, 0.6, 1}, {3.6, 1.5, 2},
@@ -364,9 +349,8 @@ static bool are_levels(uint32_t n_states, const int16_t *q, size_t n)
     return levels;
 }
 
-static void levels_have_the_error_they_say_and_obey(void **state)
+TEST(levels_have_the_error_they_say_and_obey)
 {
-    (void)state;
     struct test_random r = test_seed(52);
     double room[N * 32];
     for (uint32_t states = 8; states <= 16; states += 8)
@@ -409,9 +393,8 @@ static double best_levels(const struct error_feedback *r, double scale, size_t j
     return best;
 }
 
-static void viterbi_finds_the_best_levels(void **state)
+TEST(viterbi_finds_the_best_levels)
 {
-    (void)state;
     enum { FEW = 6 };
     struct test_random r = test_seed(53);
     for (uint32_t states = 8; states <= 16; states += 8)
@@ -453,9 +436,8 @@ static double error_of_levels(const struct error_feedback *r, double scale, cons
     return expected;
 }
 
-static void each_quantizer_has_its_prices(void **state)
+TEST(each_quantizer_has_its_prices)
 {
-    (void)state;
     enum { FEW = 40, LEVELS = 7 };
     struct test_random r = test_seed(55);
     struct quantizer_trellis t = trellis_of(8);
@@ -486,9 +468,8 @@ static void each_quantizer_has_its_prices(void **state)
 }
 
 /* The granular gain that the codes are known for, over steps as wide as their quantizers'. */
-static void a_trellis_gains_a_decibel(void **state)
+TEST(a_trellis_gains_a_decibel)
 {
-    (void)state;
     enum { LONG = 4000 };
     static double goal[LONG], e[LONG * 16];
     struct test_random r = test_seed(54);
@@ -511,25 +492,4 @@ static void a_trellis_gains_a_decibel(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(feedback_has_the_error_it_says_and_less_than_nearest),
-        cmocka_unit_test(bounds_and_zeros_are_kept),
-        cmocka_unit_test(stops_when_it_is_too_much),
-        cmocka_unit_test(stops_when_it_is_exactly_too_much),
-        cmocka_unit_test(paths_have_the_error_they_say_and_less),
-        cmocka_unit_test(the_best_of_few_is_found),
-        cmocka_unit_test(long_rows_have_the_error_they_say),
-        cmocka_unit_test(bounds_zeros_and_too_much_on_paths),
-        cmocka_unit_test(order_rises_and_equal_ones_stay),
-        cmocka_unit_test(the_scale_found_is_no_worse),
-        cmocka_unit_test(halves_by_hand),
-        cmocka_unit_test(prices_count_beside_the_error),
-        cmocka_unit_test(levels_have_the_error_they_say_and_obey),
-        cmocka_unit_test(viterbi_finds_the_best_levels),
-        cmocka_unit_test(each_quantizer_has_its_prices),
-        cmocka_unit_test(a_trellis_gains_a_decibel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

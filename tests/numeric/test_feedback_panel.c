@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows that are rounded beside each other have the bits of each alone: errors, integers, the scales
  * that are found; those given up, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "numeric/feedback_panel.h"
 #include "numeric/gram_tile.h"
 #include "numeric/row_panel_list.h"
@@ -99,9 +96,8 @@ static void compare_scales(struct beside *b, bool halves)
     }
 }
 
-static void rows_beside_each_other_are_those_alone(void **state)
+TEST(rows_beside_each_other_are_those_alone)
 {
-    (void)state;
     struct test_random r = test_seed(51);
     const struct row_panel_kernels *of[PANELS];
     const size_t n = panels_that_run(of);
@@ -119,10 +115,4 @@ static void rows_beside_each_other_are_those_alone(void **state)
             }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_beside_each_other_are_those_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

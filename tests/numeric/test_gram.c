@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Gram matrices against their definition; places of patches against the windows of a picture. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "gemm_model.h"
 #include "pith_runtime.h"
 #include "numeric/gram_tile.h"
@@ -27,9 +24,8 @@ static double element(const float *a, size_t n_a, size_t i, const float *b, size
     return sum;
 }
 
-static void integers_are_summed_exactly(void **state)
+TEST(integers_are_summed_exactly)
 {
-    (void)state;
     struct test_random r = test_seed(61);
     static double h[N * N];
     const struct gram_piece p = {pith_gram_tile(), x, x, N, N, COUNT, true};
@@ -51,9 +47,8 @@ static void integers_are_summed_exactly(void **state)
 }
 
 /* Whatever rows of the sum come together, and with any instruction set that runs here. */
-static void floats_are_summed_in_their_order(void **state)
+TEST(floats_are_summed_in_their_order)
 {
-    (void)state;
     struct test_random r = test_seed(62);
     static double c[ROWS * N];
     const struct gram_piece p = {
@@ -73,9 +68,8 @@ static void floats_are_summed_in_their_order(void **state)
     }
 }
 
-static void tiles_are_the_same_bits(void **state)
+TEST(tiles_are_the_same_bits)
 {
-    (void)state;
     struct test_random r = test_seed(63);
     gram_tile *of[] = {
         pith_gram_tile_base,
@@ -102,9 +96,8 @@ static void tiles_are_the_same_bits(void **state)
 }
 
 /* 4 x 3 pixels, a window of 2 x 3 with steps of 2 x 1 and padding of 1 x 1: each place by hand. */
-static void places_are_those_of_the_window(void **state)
+TEST(places_are_those_of_the_window)
 {
-    (void)state;
     const struct window v = {
         .n = 2,
         .axis = {{.in = 4, .out = 3, .kernel = 2, .stride = 2, .dilation = 1, .pad = 1},
@@ -122,13 +115,4 @@ static void places_are_those_of_the_window(void **state)
     assert_memory_equal(place, wanted, sizeof wanted);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_summed_exactly),
-        cmocka_unit_test(floats_are_summed_in_their_order),
-        cmocka_unit_test(tiles_are_the_same_bits),
-        cmocka_unit_test(places_are_those_of_the_window),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

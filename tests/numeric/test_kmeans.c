@@ -3,10 +3,7 @@
  * any start, sums of ranges as they are added up one by one. (Against all splits there are:
  * tests/quantize/test_cluster.c.) */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "gemm_model.h"
 #include "numeric/kmeans.h"
@@ -42,9 +39,8 @@ static double error_of(const struct sorted_values *s, const struct centroids *c)
     return sum;
 }
 
-static void known_clusters_are_found(void **state)
+TEST(known_clusters_are_found)
 {
-    (void)state;
     static const float v[8] = {9, -3, 10, 1, 2, 11, -5, 3};
     struct sorted_values s;
     struct centroids c = {.wanted = 3};
@@ -62,9 +58,8 @@ static void known_clusters_are_found(void **state)
     pith_sorted_end(&s);
 }
 
-static void sums_are_those_of_the_values(void **state)
+TEST(sums_are_those_of_the_values)
 {
-    (void)state;
     struct test_random r = test_seed(51);
     struct sorted_values s;
     fill_some(&s, &r);
@@ -93,9 +88,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* So many that they are sorted in pieces, whose order must not matter. */
-static void many_values_are_sorted_in_pieces(void **state)
+TEST(many_values_are_sorted_in_pieces)
 {
-    (void)state;
     struct test_random r = test_seed(53);
     uint32_t n = (1u << 20) + 77, n_calls = 0;
     struct pith_opts runtime = {.parallel_for = backwards, .parallel_user = &n_calls};
@@ -115,9 +109,8 @@ static void many_values_are_sorted_in_pieces(void **state)
 
 /* As many as fill blocks and the short sort exactly, one fewer and one more: every range of them.
  */
-static void blocks_have_ends(void **state)
+TEST(blocks_have_ends)
 {
-    (void)state;
     static const uint32_t sizes[] = {0, 1, 2, 47, 48, 49, 63, 64, 65, 127, 128, 129};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const uint32_t n = sizes[i];
@@ -157,9 +150,8 @@ static void blocks_have_ends(void **state)
     }
 }
 
-static void linear_start_does_not_beat_the_optimum(void **state)
+TEST(linear_start_does_not_beat_the_optimum)
 {
-    (void)state;
     struct test_random r = test_seed(52);
     for (int round = 0; round < ROUNDS; round++) {
         struct sorted_values s;
@@ -180,14 +172,4 @@ static void linear_start_does_not_beat_the_optimum(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_clusters_are_found),
-        cmocka_unit_test(sums_are_those_of_the_values),
-        cmocka_unit_test(many_values_are_sorted_in_pieces),
-        cmocka_unit_test(blocks_have_ends),
-        cmocka_unit_test(linear_start_does_not_beat_the_optimum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

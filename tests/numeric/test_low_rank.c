@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A factor of low rank against the whole one: its elements, solutions, and the integers of rows on
  * one path, on several, and beside each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +41,8 @@ static void open_both(struct test_random *r, struct both *b)
     assert_true(pith_low_rank_factor(&b->low, b->order, RIDGE));
 }
 
-static void elements_are_products(void **state)
+TEST(elements_are_products)
 {
-    (void)state;
     struct test_random r = test_seed(3);
     struct both b;
     open_both(&r, &b);
@@ -67,9 +63,8 @@ static void elements_are_products(void **state)
     pith_low_rank_close(&b.low);
 }
 
-static void integers_are_those_of_the_whole(void **state)
+TEST(integers_are_those_of_the_whole)
 {
-    (void)state;
     struct test_random r = test_seed(4);
     struct both b;
     const struct row_panel_kernels kernels = pith_row_panel_kernels();
@@ -122,9 +117,8 @@ static void integers_are_those_of_the_whole(void **state)
 }
 
 /* No rank at all: nothing of H. */
-static void zeros_have_no_rank(void **state)
+TEST(zeros_have_no_rank)
 {
-    (void)state;
     const double h[4] = {0};
     struct low_rank f;
     assert_true(pith_low_rank_open(h, 2, 2, &f));
@@ -132,12 +126,4 @@ static void zeros_have_no_rank(void **state)
     pith_low_rank_close(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_products),
-        cmocka_unit_test(integers_are_those_of_the_whole),
-        cmocka_unit_test(zeros_have_no_rank),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

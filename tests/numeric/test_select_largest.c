@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_select_largest.c - the k-th largest of floats is what sorting them says; of keys the k
  * largest stay, of equal ones the first. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "numeric/select_largest.h"
 
 enum { MOST = 1000 };
@@ -48,9 +45,8 @@ static void keys_by_rank(uint64_t n, uint64_t k, uint32_t kinds)
     }
 }
 
-static void as_sorting(void **state)
+TEST(as_sorting)
 {
-    (void)state;
     static const uint64_t counts[] = {1, 2, 31, 255, 256, 257, MOST};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         holds_for(counts[i], (uint32_t)i, 0);
@@ -61,8 +57,4 @@ static void as_sorting(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(as_sorting)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

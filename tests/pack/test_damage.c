@@ -6,14 +6,11 @@
  *
  * Three forms of a small network go through whole, a seeded sample of damages of the digits network
  * besides; PITH_EXHAUSTIVE=1 tries all of those too (some minutes). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_host.h"
 #include "pith_pack.h"
 #include "pith_init.h"
@@ -148,48 +145,34 @@ static void damage_digits(enum form form)
     pith_buffer_free(&file);
 }
 
-static void small_full(void **state)
+TEST(small_full)
 {
-    (void)state;
     damage_small(FORM_FULL);
 }
 
-static void small_compact(void **state)
+TEST(small_compact)
 {
-    (void)state;
     damage_small(FORM_COMPACT);
 }
 
-static void small_working(void **state)
+TEST(small_working)
 {
-    (void)state;
     damage_small(FORM_WORKING);
 }
 
-static void digits_full(void **state)
+TEST(digits_full)
 {
-    (void)state;
     damage_digits(FORM_FULL);
 }
 
-static void digits_compact(void **state)
+TEST(digits_compact)
 {
-    (void)state;
     damage_digits(FORM_COMPACT);
 }
 
-static void digits_working(void **state)
+TEST(digits_working)
 {
-    (void)state;
     damage_digits(FORM_WORKING);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_full),     cmocka_unit_test(small_compact),
-        cmocka_unit_test(small_working),  cmocka_unit_test(digits_full),
-        cmocka_unit_test(digits_compact), cmocka_unit_test(digits_working),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_generator.c - a decoder run token by token, and how tokens are chosen. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "model/model_sizes.h"
 #include "op_interface/op_attr.h"
 #include "pith_host.h"

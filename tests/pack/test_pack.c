@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pack.c - models into bytes and back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "base/byte_out.h"
 #include "pith_load.h"
 #include "pack/graph_open.h"
@@ -60,9 +57,8 @@ static void round_trip(const struct pith_model *m, uint64_t seed)
     pith_buffer_free(&file);
 }
 
-static void lenet_round_trip(void **state)
+TEST(lenet_round_trip)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(1);
     struct pith_error err;
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
@@ -119,9 +115,8 @@ static void code_all(struct pith_model *m, enum pith_code code)
 
 /* Floats that are not pruned or clustered are shorter under Huffman codes, to the bit what they
  * were; those of small tensors stay where a runtime reads them in place. */
-static void floats_are_coded(void **state)
+TEST(floats_are_coded)
 {
-    (void)state;
     struct pith_error err;
     struct pith_model *m = sample_lenet5(1);
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
@@ -155,9 +150,8 @@ static void floats_are_coded(void **state)
 }
 
 /* Masks, codebooks and floats. */
-static void nothing_is_coded_in_plain_files(void **state)
+TEST(nothing_is_coded_in_plain_files)
 {
-    (void)state;
     const struct pith_pack_opts opts = {.size_bytes = sizeof opts, .plain = true};
     struct pith_model *m = sample_lenet5(1);
     struct pith_error err;
@@ -178,9 +172,8 @@ static void nothing_is_coded_in_plain_files(void **state)
     pith_model_free(m);
 }
 
-static void compact_lenet_costs_little(void **state)
+TEST(compact_lenet_costs_little)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(1);
     sample_compress(m, 0.005, 8);
     struct pith_buffer file = pack(m, true, false);
@@ -244,9 +237,8 @@ static void check_trained_lenet(uint32_t one_of)
     pith_model_free(m);
 }
 
-static void trained_lenet_costs_less(void **state)
+TEST(trained_lenet_costs_less)
 {
-    (void)state;
     check_trained_lenet(11);
     check_trained_lenet(1);
 }
@@ -275,9 +267,8 @@ static struct pith_model *of_five_levels(uint32_t levels)
 }
 
 /* Nor a 0 that masks imply. The reader adds the 0 to the grid. */
-static void levels_that_are_not_used_take_no_bytes(void **state)
+TEST(levels_that_are_not_used_take_no_bytes)
 {
-    (void)state;
     struct pith_model *m = of_five_levels(127), *few = of_five_levels(5);
     struct pith_buffer file = pack(m, true, false), file_of_few = pack(few, true, false);
     assert_same_bytes(&file, &file_of_few);
@@ -303,9 +294,8 @@ static void levels_that_are_not_used_take_no_bytes(void **state)
     pith_buffer_free(&file);
 }
 
-static void indices_beyond_the_grid_are_refused(void **state)
+TEST(indices_beyond_the_grid_are_refused)
 {
-    (void)state;
     struct pith_model *m = of_five_levels(20);
     struct pith_buffer file = {NULL, 0};
     struct pith_error err;
@@ -339,9 +329,8 @@ static struct pith_model *clustered_lenet(double kept, struct pith_const **first
     return m;
 }
 
-static void a_pruned_minus_zero_is_zero(void **state)
+TEST(a_pruned_minus_zero_is_zero)
 {
-    (void)state;
     struct pith_const *k;
     struct pith_model *m = clustered_lenet(0.5, &k);
     uint64_t pruned = 0;
@@ -356,9 +345,8 @@ static void a_pruned_minus_zero_is_zero(void **state)
 }
 
 /* What stands for an element that is pruned is no index. */
-static void indices_of_kept_elements_are_centroids(void **state)
+TEST(indices_of_kept_elements_are_centroids)
 {
-    (void)state;
     struct pith_const *k;
     struct pith_model *m = clustered_lenet(0.5, &k);
     uint64_t pruned = 0, kept = 0;
@@ -380,9 +368,8 @@ static void indices_of_kept_elements_are_centroids(void **state)
     pith_model_free(m);
 }
 
-static void codebooks_fit_their_tensors(void **state)
+TEST(codebooks_fit_their_tensors)
 {
-    (void)state;
     static const struct {
         uint32_t n_centroids;
         uint64_t group_elems, n_groups;
@@ -410,9 +397,8 @@ static void codebooks_fit_their_tensors(void **state)
     pith_model_free(m);
 }
 
-static void constants_fill_their_shapes(void **state)
+TEST(constants_fill_their_shapes)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(5);
     struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
     k->count = 499;
@@ -446,9 +432,8 @@ static void keep_every_second(struct pith_model *m, uint32_t v, bool rows)
 
 /* The third tensor of a file reads columns that are the rows of the first: two before it, none
  * before that one. */
-static void the_third_tensor_may_follow_the_first(void **state)
+TEST(the_third_tensor_may_follow_the_first)
 {
-    (void)state;
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
     uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 30});
@@ -505,9 +490,8 @@ static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double s
 
 /* Classes where they cost hardly more bytes; where rows and columns differ, what learns is smaller
  * and taken, unless it takes more than a second to decode. */
-static void streams_are_chosen_by_bytes_and_time(void **state)
+TEST(streams_are_chosen_by_bytes_and_time)
 {
-    (void)state;
     static const struct {
         uint32_t rows, cols;
         double spread;
@@ -555,9 +539,8 @@ static enum pith_status slices_that_cost(const void *arg, uint64_t rows, uint8_t
 
 /* As many slices as take a 256th more, which is 2,343 bytes; none where two are too many, where
  * others take less, or where all have no room. */
-static void slices_take_a_256th(void **state)
+TEST(slices_take_a_256th)
 {
-    (void)state;
     static const struct {
         size_t each;
         uint64_t below;
@@ -584,9 +567,8 @@ static void slices_take_a_256th(void **state)
     }
 }
 
-static void random_models_round_trip(void **state)
+TEST(random_models_round_trip)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct pith_model *m = sample_random_model(seed);
         round_trip(m, seed);
@@ -615,9 +597,8 @@ static void check_account(const struct pith_buffer *file)
     pith_byte_account_free(a);
 }
 
-static void every_byte_is_accounted_for(void **state)
+TEST(every_byte_is_accounted_for)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct pith_model *m = sample_random_model(seed);
         struct pith_buffer file = pack(m, false, true);
@@ -628,9 +609,8 @@ static void every_byte_is_accounted_for(void **state)
 }
 
 /* A chunk that this version does not know is of no other section. */
-static void unknown_chunks_are_accounted_for(void **state)
+TEST(unknown_chunks_are_accounted_for)
 {
-    (void)state;
     static struct made f;
     struct pith_model *m = sample_random_model(5);
     struct pith_buffer file = pack(m, false, true);
@@ -654,9 +634,8 @@ static void unknown_chunks_are_accounted_for(void **state)
     pith_model_free(m);
 }
 
-static void only_checked_models_are_packed(void **state)
+TEST(only_checked_models_are_packed)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(3);
     struct pith_buffer file = {NULL, 0};
     struct pith_error err;
@@ -711,9 +690,8 @@ static struct pith_model *integers(uint32_t levels, bool is_pruned, enum pith_co
     return m;
 }
 
-static void integers_take_the_bits_they_need(void **state)
+TEST(integers_take_the_bits_they_need)
 {
-    (void)state;
     for (uint32_t form = 0; form < 6; form++)
         for (uint32_t bits = 1; bits <= 8; bits++) {
             enum pith_code code = (enum pith_code)(form / 2);
@@ -735,9 +713,8 @@ static void integers_take_the_bits_they_need(void **state)
         }
 }
 
-static void bombs_are_refused(void **state)
+TEST(bombs_are_refused)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(3), *back = NULL;
     struct pith_error err;
     struct pith_buffer file = pack(m, false, false);
@@ -754,29 +731,4 @@ static void bombs_are_refused(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lenet_round_trip),
-        cmocka_unit_test(nothing_is_coded_in_plain_files),
-        cmocka_unit_test(compact_lenet_costs_little),
-        cmocka_unit_test(floats_are_coded),
-        cmocka_unit_test(trained_lenet_costs_less),
-        cmocka_unit_test(levels_that_are_not_used_take_no_bytes),
-        cmocka_unit_test(indices_beyond_the_grid_are_refused),
-        cmocka_unit_test(a_pruned_minus_zero_is_zero),
-        cmocka_unit_test(indices_of_kept_elements_are_centroids),
-        cmocka_unit_test(codebooks_fit_their_tensors),
-        cmocka_unit_test(constants_fill_their_shapes),
-        cmocka_unit_test(the_third_tensor_may_follow_the_first),
-        cmocka_unit_test(streams_are_chosen_by_bytes_and_time),
-        cmocka_unit_test(slices_take_a_256th),
-        cmocka_unit_test(random_models_round_trip),
-        cmocka_unit_test(every_byte_is_accounted_for),
-        cmocka_unit_test(unknown_chunks_are_accounted_for),
-        cmocka_unit_test(only_checked_models_are_packed),
-        cmocka_unit_test(integers_take_the_bits_they_need),
-        cmocka_unit_test(bombs_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,11 +2,8 @@
 /* test_pack_faults.c - a model whose weights are coded by classes is packed, and small models with
  * all that a file keeps are read, while each allocation fails once. (Other small files, here and
  * there: tests/load/test_read_faults.c.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #define FAILING_MODEL
 #include "compress/failing_heap.h"
 #include "pith_load.h"
@@ -27,9 +24,8 @@ static enum pith_status pack(struct pith_error *err)
 }
 
 /* The second convolution of LeNet-5 as integers: just enough, and soon fitted. */
-static void classes(void **state)
+TEST(classes)
 {
-    (void)state;
     m = sample_lenet5(1);
     for (uint32_t i = 0; i < m->n_values; i++)
         if (m->values[i].constant && m->values[i].constant->count == 25000)
@@ -50,9 +46,8 @@ static enum pith_status read_back(struct pith_error *err)
     return st;
 }
 
-static void each_allocation_of_a_read(void **state)
+TEST(each_allocation_of_a_read)
 {
-    (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++) {
         const struct pith_pack_opts opts = {
             .size_bytes = sizeof opts, .compact = seed % 2, .full = seed % 2 == 0};
@@ -64,9 +59,4 @@ static void each_allocation_of_a_read(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
-                                       cmocka_unit_test(each_allocation_of_a_read)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

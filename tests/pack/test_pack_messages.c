@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pack_messages.c - models that cannot be written, and the whole message that each is refused
  * with. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_pack.h"
 #include "sample_models.h"
 
@@ -21,9 +18,8 @@ static void pack_fails(const struct pith_model *m, const char *text)
 }
 
 /* A LeNet-5 of which the test makes one thing wrong; each message with its numbers. */
-static void refusals_name_what_is_wrong(void **state)
+TEST(refusals_name_what_is_wrong)
 {
-    (void)state;
     static char long_name[257];
     static struct pith_meta meta[1025];
     static char keys[1025][8];
@@ -144,8 +140,4 @@ static void refusals_name_what_is_wrong(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refusals_name_what_is_wrong)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

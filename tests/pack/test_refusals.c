@@ -6,14 +6,11 @@
  *
  * Which byte becomes what is fixed: each byte of the header and of what is not data, and every
  * DATA_STEP-th of the data, gets one of six changes by its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "validate/format.h"
 #include "pith_model.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sizes_of_plans.c - plans of one file for changing sizes: what a size of 0 leaves out, what
  * it cannot, and which plans are kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "model/model_sizes.h"
 #include "op_interface/op_attr.h"
 #include "pith_host.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Exact sums; what of a broken chunk `stat` is refused. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "base/byte_out.h"
 #include "pith_pack.h"
 #include "pack/pack.h"
@@ -20,9 +17,8 @@ static double sum_of(const double *x, size_t n)
     return pith_exact_sum_value(&s);
 }
 
-static void sums_by_hand(void **state)
+TEST(sums_by_hand)
 {
-    (void)state;
     assert_true(sum_of((double[]){1e30, 1, -1e30}, 3) == 1);
     assert_true(sum_of((double[]){0x1p-298, 0x1p290, -0x1p290, 0x1p-298}, 4) == 0x1p-297);
     assert_true(sum_of((double[]){-3.5, 0.25}, 2) == -3.25);
@@ -33,9 +29,8 @@ static void sums_by_hand(void **state)
 }
 
 /* Any order, any shards: the same digits. Carries wait, so many numbers go into one digit. */
-static void any_order_the_same_digits(void **state)
+TEST(any_order_the_same_digits)
 {
-    (void)state;
     enum { N = 3000 };
     static double x[N];
     struct sample_random r = sample_random_of(5);
@@ -137,9 +132,8 @@ static enum pith_status status_of(const struct parts *p)
         assert_int_equal(status_of(&p), PITH_ERR_CORRUPT);                                         \
     } while (0)
 
-static void broken_entries(void **state)
+TEST(broken_entries)
 {
-    (void)state;
     assert_int_equal(status_of(&good), PITH_OK);
     REFUSED(p.flags = 13);
     REFUSED(p.flags = 6); /* channels without statistics */
@@ -177,9 +171,8 @@ static void broken_entries(void **state)
     REFUSED(p.scale = 0xbf800000);
 }
 
-static void limits_and_failures(void **state)
+TEST(limits_and_failures)
 {
-    (void)state;
     struct pith_model *m = sample_random_model(3), *back;
     struct pith_buffer file;
     uint32_t n_stats = 0;
@@ -204,10 +197,4 @@ static void limits_and_failures(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_by_hand), cmocka_unit_test(any_order_the_same_digits),
-        cmocka_unit_test(broken_entries), cmocka_unit_test(limits_and_failures)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

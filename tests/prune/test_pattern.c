@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns as text: what parses, what does not, and that printing gives it back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <stdio.h>
 #include <string.h>
 #include "pith_prune.h"
 
-static void patterns_round_trip(void **state)
+TEST(patterns_round_trip)
 {
-    (void)state;
     static const char *const good[] = {"any", "row", "channel",         "2:4",   "1:4096",
                                        "1x4", "4x4", "balanced:12/128", "16x16", "4:4"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -22,9 +18,8 @@ static void patterns_round_trip(void **state)
     }
 }
 
-static void wrong_patterns_are_refused(void **state)
+TEST(wrong_patterns_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "4",
                                       "0:4",
@@ -58,9 +53,4 @@ static void wrong_patterns_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_round_trip),
-                                       cmocka_unit_test(wrong_patterns_are_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pruning: known answers by hand, counts and order on random weights, every refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "gemm_model.h"
 #include "op_interface/op_attr.h"
 #include "pith_prune.h"
@@ -39,9 +36,8 @@ static void prune_text(struct pith_model *m, const char *pattern, double sparsit
 
 static const float ladder[] = {1, -8, 3, 4, -5, 6, 7, -2, 9, 10, 11, 12, 0.5f, 14, 15, 16};
 
-static void known_answers(void **state)
+TEST(known_answers)
 {
-    (void)state;
     static const struct {
         const char *pattern;
         double sparsity;
@@ -60,9 +56,8 @@ static void known_answers(void **state)
     }
 }
 
-static void of_equal_weights_the_first_stay(void **state)
+TEST(of_equal_weights_the_first_stay)
 {
-    (void)state;
     static const float w[] = {1, -1, 1, 1, -1, 2};
     struct pith_model *m = one_layer(1, 6, w);
     prune_text(m, "any", 0.5);
@@ -70,9 +65,8 @@ static void of_equal_weights_the_first_stay(void **state)
     pith_model_free(m);
 }
 
-static void pruned_stays_pruned_and_counts(void **state)
+TEST(pruned_stays_pruned_and_counts)
 {
-    (void)state;
     struct pith_model *m = one_layer(4, 4, ladder);
     prune_text(m, "any", 0.75);
     expect_mask(m, 0, "0000000000010111");
@@ -84,18 +78,16 @@ static void pruned_stays_pruned_and_counts(void **state)
     pith_model_free(m);
 }
 
-static void nothing_to_prune_leaves_no_mask(void **state)
+TEST(nothing_to_prune_leaves_no_mask)
 {
-    (void)state;
     struct pith_model *m = one_layer(4, 4, ladder);
     prune_text(m, "any", 0);
     assert_null(weight_of_layer(m, 0)->mask);
     pith_model_free(m);
 }
 
-static void sigma_counts_from_the_deviation(void **state)
+TEST(sigma_counts_from_the_deviation)
 {
-    (void)state;
     static const float w[] = {-3, -1, 1, 3}; /* sigma = sqrt(5) = 2.236 */
     static const struct {
         double s;
@@ -113,9 +105,8 @@ static void sigma_counts_from_the_deviation(void **state)
 
 /* A magnitude equal to the threshold stays: sigma of these is 1, exactly. And the mean counts: of 1
  * and 3 sigma is 1, not the root of 5. */
-static void what_equals_the_threshold_stays(void **state)
+TEST(what_equals_the_threshold_stays)
 {
-    (void)state;
     static const float ones[] = {1, -1, -1, 1}, apart[] = {1, 3, 3, 1};
     struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_SIGMA, .sigma = 1};
     struct pith_model *m = one_layer(1, 4, ones);
@@ -140,9 +131,8 @@ static void what_equals_the_threshold_stays(void **state)
 /* A block counts by the root of its mean square, not of its sum: 1, -1 scores 1, below 1.2 times
  * the sigma of 1. By the sum of its weights, it would score 0, and the block 2, 0 less
  * than 1.5, 1.5. */
-static void blocks_by_root_mean_square(void **state)
+TEST(blocks_by_root_mean_square)
 {
-    (void)state;
     static const float w[] = {1, -1, 1, -1, 1, -1, 1, -1}, sizes[] = {2, -2, 1.5f, 1.5f};
     struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_SIGMA, .sigma = 1.2};
     struct pith_model *m = one_layer(2, 4, w);
@@ -162,9 +152,8 @@ static void blocks_by_root_mean_square(void **state)
 }
 
 /* A score that f32 rounds to 0 is not that of zeros. */
-static void least_block_is_not_zero(void **state)
+TEST(least_block_is_not_zero)
 {
-    (void)state;
     static const float w[] = {0, 1e-45f, 0, 0, 0, 0, -0.0f, 0};
     struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_ZERO};
     struct pith_model *m = one_layer(2, 4, w);
@@ -176,9 +165,8 @@ static void least_block_is_not_zero(void **state)
 
 /* The last window is shorter: three of four are 1.5 of two, rounded up; and four of four are all.
  */
-static void windows_at_the_end(void **state)
+TEST(windows_at_the_end)
 {
-    (void)state;
     static const float w[] = {1, 2, 3, 4, 5, 6};
     struct pith_model *m = one_layer(1, 6, w);
     prune_text(m, "balanced:4/4", 0);
@@ -192,9 +180,8 @@ static void windows_at_the_end(void **state)
     pith_model_free(m);
 }
 
-static void zeros_become_support(void **state)
+TEST(zeros_become_support)
 {
-    (void)state;
     static const float w[] = {0, 1e-45f, -0.0f, 3, 0, 0, -1, 2};
     struct pith_model *m = one_layer(2, 4, w);
     struct pith_prune_opts o = {.size_bytes = sizeof o, .by = PITH_PRUNE_BY_ZERO};
@@ -203,9 +190,8 @@ static void zeros_become_support(void **state)
     pith_model_free(m);
 }
 
-static void global_scope_shares_one_threshold(void **state)
+TEST(global_scope_shares_one_threshold)
 {
-    (void)state;
     static const float small[] = {1, 2, 3, 4}, large[] = {5, 6, 0.5f, 8};
     struct pith_model *m = gemm_model((uint32_t[]){2, 2, 2, 2}, 3);
     memcpy(data_of_layer(m, 0), small, sizeof small);
@@ -232,9 +218,8 @@ static void global_scope_shares_one_threshold(void **state)
     pith_model_free(m);
 }
 
-static void later_amounts_win(void **state)
+TEST(later_amounts_win)
 {
-    (void)state;
     struct pith_model *m = gemm_model((uint32_t[]){4, 4, 4}, 2);
     memcpy(data_of_layer(m, 0), ladder, sizeof ladder);
     memcpy(data_of_layer(m, 1), ladder, sizeof ladder);
@@ -248,9 +233,8 @@ static void later_amounts_win(void **state)
 }
 
 /* Whatever the sizes: exactly k stay, and nothing pruned is larger than anything kept. */
-static void random_layers_keep_the_largest(void **state)
+TEST(random_layers_keep_the_largest)
 {
-    (void)state;
     struct test_random r = test_seed(20261);
     for (int round = 0; round < 60; round++) {
         uint32_t rows = 1 + test_below(&r, 40), cols = 1 + test_below(&r, 60), n = rows * cols;
@@ -281,9 +265,8 @@ static void random_layers_keep_the_largest(void **state)
     }
 }
 
-static void balanced_keeps_k_of_every_window(void **state)
+TEST(balanced_keeps_k_of_every_window)
 {
-    (void)state;
     struct test_random r = test_seed(20262);
     struct pith_model *m = one_layer(7, 300, NULL);
     fill_gauss(m, 0, &r);
@@ -301,9 +284,8 @@ static void balanced_keeps_k_of_every_window(void **state)
     pith_model_free(m);
 }
 
-static void codebook_stays_and_masked_indices_go(void **state)
+TEST(codebook_stays_and_masked_indices_go)
 {
-    (void)state;
     static const float w[] = {1, 2, 1, 2};
     struct pith_model *m = one_layer(1, 4, w);
     static float centroid[] = {1, 2};
@@ -331,9 +313,8 @@ static void expect_refusal(struct pith_model *m, const struct pith_prune_opts *o
     assert_memory_equal(data_of_layer(m, 0), before, n * sizeof *before);
 }
 
-static void refusals_name_layer_and_numbers(void **state)
+TEST(refusals_name_layer_and_numbers)
 {
-    (void)state;
     struct pith_model *m = gemm_model((uint32_t[]){6, 5}, 1);
     for (int i = 0; i < 30; i++)
         data_of_layer(m, 0)[i] = (float)i;
@@ -381,9 +362,8 @@ static void refusals_name_layer_and_numbers(void **state)
 }
 
 /* fc1 is [4, 6], fc2 [3, 4]: only the second has rows of 4. */
-static void layers_that_the_pattern_does_not_divide_are_left(void **state)
+TEST(layers_that_the_pattern_does_not_divide_are_left)
 {
-    (void)state;
     struct pith_model *m = gemm_model((uint32_t[]){6, 4, 3}, 2);
     struct pith_prune_layer layers[2];
     struct pith_prune_opts o = {.size_bytes = sizeof o, .pattern = {PITH_PATTERN_N_OF_M, 2, 4}};
@@ -404,9 +384,8 @@ static void layers_that_the_pattern_does_not_divide_are_left(void **state)
 
 /* Two filters of two channels of 2x2: a channel is all four elements of both,
  * the small ones, too. */
-static void channels_of_kernels(void **state)
+TEST(channels_of_kernels)
 {
-    (void)state;
     static const float w[] = {9, 9, 1, 1, 3, 3, 3, 3, 9, 9, 1, 1, 3, 3, 3, 3};
     int32_t attr[32] = {0};
     struct pith_model *m = one_layer(2, 8, w);
@@ -442,9 +421,8 @@ static struct pith_model *depthwise_then_gemm(int32_t *attr)
     return m;
 }
 
-static void depthwise_layers_are_left_unless_named(void **state)
+TEST(depthwise_layers_are_left_unless_named)
 {
-    (void)state;
     const struct {
         struct pith_prune_opts o;
         uint64_t kept[2];
@@ -475,9 +453,8 @@ static void depthwise_layers_are_left_unless_named(void **state)
 }
 
 /* Each option at its ends, and one step beyond them. */
-static void options_have_ends(void **state)
+TEST(options_have_ends)
 {
-    (void)state;
     static const struct pith_prune_amount zero = {"*", 0}, half = {"*", 0.5}, below = {"fc1", -1};
     static const struct {
         struct pith_prune_opts o;
@@ -540,9 +517,8 @@ static void options_have_ends(void **state)
 }
 
 /* What would be left: a depthwise layer, what patterns do not divide. */
-static void layers_that_would_be_left(void **state)
+TEST(layers_that_would_be_left)
 {
-    (void)state;
     int32_t attr[32] = {0};
     struct pith_model *m = depthwise_then_gemm(attr);
     struct pith_weight_ref refs[2];
@@ -561,29 +537,4 @@ static void layers_that_would_be_left(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(of_equal_weights_the_first_stay),
-        cmocka_unit_test(pruned_stays_pruned_and_counts),
-        cmocka_unit_test(nothing_to_prune_leaves_no_mask),
-        cmocka_unit_test(sigma_counts_from_the_deviation),
-        cmocka_unit_test(what_equals_the_threshold_stays),
-        cmocka_unit_test(blocks_by_root_mean_square),
-        cmocka_unit_test(least_block_is_not_zero),
-        cmocka_unit_test(windows_at_the_end),
-        cmocka_unit_test(zeros_become_support),
-        cmocka_unit_test(global_scope_shares_one_threshold),
-        cmocka_unit_test(later_amounts_win),
-        cmocka_unit_test(random_layers_keep_the_largest),
-        cmocka_unit_test(balanced_keeps_k_of_every_window),
-        cmocka_unit_test(codebook_stays_and_masked_indices_go),
-        cmocka_unit_test(layers_that_the_pattern_does_not_divide_are_left),
-        cmocka_unit_test(depthwise_layers_are_left_unless_named),
-        cmocka_unit_test(channels_of_kernels),
-        cmocka_unit_test(refusals_name_layer_and_numbers),
-        cmocka_unit_test(options_have_ends),
-        cmocka_unit_test(layers_that_would_be_left)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

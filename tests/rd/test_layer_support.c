@@ -2,10 +2,7 @@
 /* Patterns that the sweep chooses: what a removal costs and what stays become is the constrained
  * minimum; patterns hold exactly, whatever the layers, and are the same for any number of threads;
  * they cost less than those of the smallest weights. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "conv_chain.h"
 #include "numeric/cholesky.h"
 #include "layers/layer_round.h"
@@ -95,9 +92,8 @@ static void invert(const double *h, double *inverse)
     }
 }
 
-static void removals_cost_the_constrained_minimum(void **state)
+TEST(removals_cost_the_constrained_minimum)
 {
-    (void)state;
     struct test_random r = test_seed(31);
     const double loss[2] = {2, 3};
     for (size_t unit = 1; unit <= 3; unit++) {
@@ -144,9 +140,8 @@ static void removals_cost_the_constrained_minimum(void **state)
     }
 }
 
-static void kept_rows_make_up_for_all_that_is_gone(void **state)
+TEST(kept_rows_make_up_for_all_that_is_gone)
 {
-    (void)state;
     struct test_random r = test_seed(32);
     struct layer_factor f = factor_of(&r, N, 1);
     struct kept_row row;
@@ -176,9 +171,8 @@ static void kept_rows_make_up_for_all_that_is_gone(void **state)
 
 /* One of three goes of each window: the one for which the error is least with the windows behind as
  * they became then, and all in front still free. */
-static void windows_are_chosen_when_they_are_reached(void **state)
+TEST(windows_are_chosen_when_they_are_reached)
 {
-    (void)state;
     struct test_random r = test_seed(37);
     const struct pith_pattern p = {PITH_PATTERN_N_OF_M, 2, 3};
     struct layer_factor f = factor_of(&r, N, 3);
@@ -279,9 +273,8 @@ static void keep_largest(const float *w, const struct pith_pattern *p, uint8_t *
         }
 }
 
-static void windows_cost_less_than_small_weights(void **state)
+TEST(windows_cost_less_than_small_weights)
 {
-    (void)state;
     static const char *const patterns[] = {"2:4", "1:8", "3:40", "balanced:4/16", "balanced:9/64"};
     struct test_random r = test_seed(33);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
@@ -346,9 +339,8 @@ static void price_of(struct block_choice *c, uint32_t gone, uint8_t *kept)
     fail_msg("no price at which %u blocks go", gone);
 }
 
-static void blocks_go_by_price(void **state)
+TEST(blocks_go_by_price)
 {
-    (void)state;
     struct test_random r = test_seed(34);
     struct layer_factor f = factor_of(&r, COLUMNS, 1);
     float w[ROWS * COLUMNS];
@@ -415,9 +407,8 @@ static void blocks_go_by_price(void **state)
 
 /* Without moments by F w^2 / 2: pairs of columns have 0.5, 2.125 and 3.6, 0.1; rows of the first
  * two columns come before those of the others. Windows that two blocks of columns cut, too. */
-static void without_moments_by_hand(void **state)
+TEST(without_moments_by_hand)
 {
-    (void)state;
     static const float w[] = {1, 0, 2, 0.5f, 0.6f, 0.6f, 0.1f, 0.1f};
     static const double loss[] = {1, 10};
     static const struct {
@@ -455,9 +446,8 @@ static void without_moments_by_hand(void **state)
 }
 
 /* One column; and rows that are all zeros. */
-static void narrow_and_empty_layers(void **state)
+TEST(narrow_and_empty_layers)
 {
-    (void)state;
     static const char *const patterns[] = {"balanced:1/4", "1x1", "1:1"};
     struct test_random r = test_seed(35);
     float w[4] = {1, -2, 0.5f, 3}, zero[4] = {0};
@@ -558,9 +548,8 @@ static void assert_pattern(const struct pith_model *m, const struct pith_model *
 }
 
 /* Groups, a depthwise layer, blocks of rows of two groups; dead inputs, no H; a layer of zeros. */
-static void sweeps_keep_patterns(void **state)
+TEST(sweeps_keep_patterns)
 {
-    (void)state;
     static const char *const patterns[] = {"1:2", "2:4", "balanced:2/8", "2x3", "8x3", "2x2"};
     struct pith_data *data = chain_data(12);
     for (size_t i = 0; i < 3 * sizeof patterns / sizeof *patterns; i++) {
@@ -595,9 +584,8 @@ static void sweeps_keep_patterns(void **state)
     pith_data_free(data);
 }
 
-static void few_levels_hold(void **state)
+TEST(few_levels_hold)
 {
-    (void)state;
     struct pith_model *m = chain_new(51);
     struct pith_data *data = chain_data(52);
     struct pith_weight_ref refs[16];
@@ -625,9 +613,8 @@ static void few_levels_hold(void **state)
 }
 
 /* A large weight is cut off where that loses less than a step that reaches it. */
-static void few_levels_cut_off_what_is_rare(void **state)
+TEST(few_levels_cut_off_what_is_rare)
 {
-    (void)state;
     struct test_random r = test_seed(36);
     float w[400];
     double most = 0, step[2], loss = 1;
@@ -649,9 +636,8 @@ static void few_levels_cut_off_what_is_rare(void **state)
     assert_true(step[1] > 2 * step[0]);
 }
 
-static void refuses(void **state)
+TEST(refuses)
 {
-    (void)state;
     struct pith_model *m = chain_new(61), *out = NULL;
     struct pith_data *data = chain_data(62);
     static const struct {
@@ -669,20 +655,4 @@ static void refuses(void **state)
     pith_data_free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(removals_cost_the_constrained_minimum),
-        cmocka_unit_test(kept_rows_make_up_for_all_that_is_gone),
-        cmocka_unit_test(windows_are_chosen_when_they_are_reached),
-        cmocka_unit_test(windows_cost_less_than_small_weights),
-        cmocka_unit_test(blocks_go_by_price),
-        cmocka_unit_test(without_moments_by_hand),
-        cmocka_unit_test(narrow_and_empty_layers),
-        cmocka_unit_test(sweeps_keep_patterns),
-        cmocka_unit_test(few_levels_hold),
-        cmocka_unit_test(few_levels_cut_off_what_is_rare),
-        cmocka_unit_test(refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows that make up for each other's errors: their compensation is the minimum of what all rows
  * cost together, and rounding with it costs less; the same weights for any number of threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "conv_chain.h"
 #include "drawn_sensitivity.h"
 #include "pith_host.h"
@@ -67,9 +64,8 @@ static void losses_of(const struct known *k, double loss[ROWS])
 /* Rows in front as they are compensated, behind an error of one row of the block that is rounded
  * first: no other choice of theirs costs less, so the gradient of the cost is 0, and the cost is
  * the row's. */
-static void rows_in_front_make_up_for_the_rest(void **state)
+TEST(rows_in_front_make_up_for_the_rest)
 {
-    (void)state;
     struct known k;
     struct row_coupling c;
     double loss[ROWS], before[ROWS];
@@ -100,9 +96,8 @@ static void rows_in_front_make_up_for_the_rest(void **state)
     pith_kept_free(k.s.draw);
 }
 
-static void none_that_samples_do_not_know(void **state)
+TEST(none_that_samples_do_not_know)
 {
-    (void)state;
     struct known k;
     struct row_coupling c;
     double loss[ROWS], before[ROWS];
@@ -188,9 +183,8 @@ static double rounded(const struct known *k, const struct layer_factor *f, const
     return cost;
 }
 
-static void rounding_costs_less(void **state)
+TEST(rounding_costs_less)
 {
-    (void)state;
     struct test_random r = {11};
     double with = 0, without = 0;
     for (uint64_t seed = 0; seed < 10; seed++) {
@@ -209,9 +203,8 @@ static void rounding_costs_less(void **state)
         fail_msg("coupled %g, each for itself %g", with, without);
 }
 
-static void threads_change_no_bit(void **state)
+TEST(threads_change_no_bit)
 {
-    (void)state;
     struct pith_model *m = chain_new(6), *out[3], *alone;
     struct pith_data *data = chain_data(8);
     struct pith_sensitivity s;
@@ -248,13 +241,4 @@ static void threads_change_no_bit(void **state)
     pith_data_free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_in_front_make_up_for_the_rest),
-        cmocka_unit_test(none_that_samples_do_not_know),
-        cmocka_unit_test(rounding_costs_less),
-        cmocka_unit_test(threads_change_no_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What comes before a layer's integers: steps against the closed form, sensitivities drawn to their
  * mean, bits against counts, the values of a codebook. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "conv_chain.h"
 #include "layers/rate_table.h"
 #include "rd/block_choice.h"
@@ -14,9 +11,8 @@
 #include "rd/weight_store.h"
 
 /* D + lambda * bits, of D = F noise / 24 s^2 n and bits = -n log2 s, has its least there. */
-static void steps_are_where_a_bit_costs_lambda(void **state)
+TEST(steps_are_where_a_bit_costs_lambda)
 {
-    (void)state;
     const double loss[] = {1, 16, 400}, most[] = {0.1, 0.1, 0.1};
     double step[3];
     struct step_choice c = {.rows = 3,
@@ -64,9 +60,8 @@ static void steps_are_where_a_bit_costs_lambda(void **state)
 
 /* With lambda = ln 2 / 12 a row of loss 1 / s^2 has the step s, rounded to a quarter of a power of
  * two by its logarithm: between 1 and 1.25 at 1.118. */
-static void steps_by_hand(void **state)
+TEST(steps_by_hand)
 {
-    (void)state;
     static const double s[] = {1, 1.11, 1.12, 1.3, 1.65, 1.9, 0.26, 3.2, 1},
                         most[] = {0, 0, 0, 0, 0, 0, 0, 0, 9},
                         wanted[] = {1, 1, 1.25, 1.25, 1.75, 2, 0.25, 3, 2.5}; /* 4 levels reach 9 */
@@ -110,9 +105,8 @@ static void steps_by_hand(void **state)
 /* Of -1, 0 and 1 times a step: 0.7 has the least squares of (1 0.6 0.6 0.6), of steps that are 1,
  * 0.95
  * ..., 0.4. With (0.9 0.9 0.9 0.9) it is 0.8, or 0.9 where that counts ten times. */
-static void steps_that_cut_weights_off(void **state)
+TEST(steps_that_cut_weights_off)
 {
-    (void)state;
     static const float w[] = {1, 0.6f, 0.6f, 0.6f, 0.9f, 0.9f, 0.9f, 0.9f};
     static const double most[] = {1, 0.9};
     double loss[] = {1, 1}, step[2];
@@ -135,9 +129,8 @@ static void steps_that_cut_weights_off(void **state)
     assert_true(fabs(step[0] - sqrt(12 / (log(2) * 5.5))) < 1e-6);
 }
 
-static void sensitivities_are_drawn_to_their_mean(void **state)
+TEST(sensitivities_are_drawn_to_their_mean)
 {
-    (void)state;
     double few[] = {0, 1, 5}, many[] = {0, 1, 5}, last[] = {0, 1, 5};
     pith_step_shrink(few, 3, 32, false);
     pith_step_shrink(many, 3, 1 << 20, false);
@@ -147,9 +140,8 @@ static void sensitivities_are_drawn_to_their_mean(void **state)
     assert_true(last[0] == 2 && last[1] == 2 && last[2] == 2);
 }
 
-static void bits_are_those_of_the_counts(void **state)
+TEST(bits_are_those_of_the_counts)
 {
-    (void)state;
     struct rate_table t = {{0}, {0}, 0};
     int16_t q[4096];
     for (int i = 0; i < 4096; i++)
@@ -163,9 +155,8 @@ static void bits_are_those_of_the_counts(void **state)
     assert_true(fabs(t.bits[RATE_MOST - 90] - log2(all / 0.4)) < 1e-9);
 }
 
-static void codebooks_have_the_steps(void **state)
+TEST(codebooks_have_the_steps)
 {
-    (void)state;
     struct pith_model *m = chain_new(25);
     struct pith_const *c = m->values[m->nodes[4].in[1]].constant; /* [6, 8] */
     int16_t q[48];
@@ -191,15 +182,4 @@ static void codebooks_have_the_steps(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_where_a_bit_costs_lambda),
-        cmocka_unit_test(steps_by_hand),
-        cmocka_unit_test(steps_that_cut_weights_off),
-        cmocka_unit_test(sensitivities_are_drawn_to_their_mean),
-        cmocka_unit_test(bits_are_those_of_the_counts),
-        cmocka_unit_test(codebooks_have_the_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,10 +2,7 @@
 /* What layers multiply their weights with, where that is no value of the network: states of a
  * recurrent product, and what is made in a loop, each time; several inputs, one of them a state
  * that comes back; rows that are too long for one matrix. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "gemm_model.h"
 #include "rd/weight_sweep.h"
 #include "layers/layer_moments.h"
@@ -141,9 +138,8 @@ static void expect_states(const struct pith_model *m, struct pith_data *data,
     }
 }
 
-static void recurrent_weights_multiply_states(void **state)
+TEST(recurrent_weights_multiply_states)
 {
-    (void)state;
     for (int reverse = 0; reverse < 2; reverse++) {
         struct test_random r = test_seed(31);
         struct pith_model *m = recurrent_net(&r, reverse);
@@ -169,9 +165,8 @@ static void recurrent_weights_multiply_states(void **state)
 }
 
 /* Each network's own: half of what there was is not enough to say what there is. */
-static void a_feed_is_swept_with_statistics(void **state)
+TEST(a_feed_is_swept_with_statistics)
 {
-    (void)state;
     struct test_random r = test_seed(32);
     struct pith_model *m = recurrent_net(&r, false), *out = NULL;
     struct pith_data *data = samples(&r, 64, STEPS * WIDTH);
@@ -218,9 +213,8 @@ static struct pith_model *loop_net(struct test_random *r)
     return m;
 }
 
-static void a_loop_shows_each_iteration(void **state)
+TEST(a_loop_shows_each_iteration)
 {
-    (void)state;
     struct test_random r = test_seed(33);
     struct pith_model *m = loop_net(&r), *out = NULL;
     struct pith_data *data = samples(&r, CALLS, WIDTH);
@@ -285,9 +279,8 @@ static double error_of(const struct pith_const *w, const struct pith_const *swep
     return sum;
 }
 
-static void long_rows_have_blocks(void **state)
+TEST(long_rows_have_blocks)
 {
-    (void)state;
     struct test_random r = test_seed(34);
     struct pith_model *m = gemm_model((uint32_t[]){LONG, ROWS}, 1), *out = NULL;
     m->nodes[0].attr[ATTR_GEMM_TRANS_B] = 1;
@@ -310,9 +303,8 @@ static void long_rows_have_blocks(void **state)
 
 /* Samples that have nothing in common, fewer than columns: all of their errors could be made up
  * for, and none of that would hold for others. */
-static void few_samples_are_believed_little(void **state)
+TEST(few_samples_are_believed_little)
 {
-    (void)state;
     struct test_random r = test_seed(35);
     struct pith_model *m = gemm_model((uint32_t[]){LONG, ROWS}, 1), *out = NULL;
     m->nodes[0].attr[ATTR_GEMM_TRANS_B] = 1;
@@ -333,14 +325,4 @@ static void few_samples_are_believed_little(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recurrent_weights_multiply_states),
-        cmocka_unit_test(a_feed_is_swept_with_statistics),
-        cmocka_unit_test(a_loop_shows_each_iteration),
-        cmocka_unit_test(long_rows_have_blocks),
-        cmocka_unit_test(few_samples_are_believed_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that sweep together - here threads, each with a network and data of its own - end with
  * the weights of one alone, whatever their number. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <pthread.h>
 #include "conv_chain.h"
 #include "drawn_sensitivity.h"
@@ -100,9 +97,8 @@ static void free_seats(struct seat *seat, uint32_t n)
     }
 }
 
-static void ranks_end_with_the_weights_of_one(void **state)
+TEST(ranks_end_with_the_weights_of_one)
 {
-    (void)state;
     for (uint32_t states = 0; states <= 8; states += 8) {
         struct meeting one = {.count = 1}, many;
         struct seat alone[MOST], seat[MOST];
@@ -123,10 +119,4 @@ static void ranks_end_with_the_weights_of_one(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_end_with_the_weights_of_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,10 +2,7 @@
 /* A network swept as a whole: better than rounding to nearest with as many bits, the same bytes for
  * any number of threads and wherever values wait; weights without statistics are rounded all the
  * same; it stops on request, and reports what it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "compress/failing_heap.h"
 #include "conv_chain.h"
 #include "pith_host.h"
@@ -103,9 +100,8 @@ static struct pith_model *nearest(const struct pith_model *m, const struct pith_
     return copy;
 }
 
-static void errs_less_than_nearest_rounding(void **state)
+TEST(errs_less_than_nearest_rounding)
 {
-    (void)state;
     struct pith_model *m = chain_new(5);
     struct pith_data *data = chain_data(7);
     struct pith_weight_sweep_report report;
@@ -125,9 +121,8 @@ static void errs_less_than_nearest_rounding(void **state)
     pith_data_free(data);
 }
 
-static void threads_and_places_change_no_bit(void **state)
+TEST(threads_and_places_change_no_bit)
 {
-    (void)state;
     struct pith_model *m = chain_new(6);
     struct pith_data *data = chain_data(8);
     struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5};
@@ -150,9 +145,8 @@ static void threads_and_places_change_no_bit(void **state)
 }
 
 /* A larger lambda gives fewer bits and more loss; so do bits that count. */
-static void lambda_trades_bits_for_loss(void **state)
+TEST(lambda_trades_bits_for_loss)
 {
-    (void)state;
     struct pith_model *m = chain_new(9);
     struct pith_data *data = chain_data(10);
     struct pith_weight_sweep_report at[3];
@@ -167,9 +161,8 @@ static void lambda_trades_bits_for_loss(void **state)
 }
 
 /* Each part that is left out costs something. */
-static void parts_can_be_left_out(void **state)
+TEST(parts_can_be_left_out)
 {
-    (void)state;
     struct pith_model *m = chain_new(17);
     struct pith_data *data = chain_data(18);
     static const uint32_t without[] = {0, PITH_SWEEP_NO_CORRECTION, PITH_SWEEP_NO_REFIT,
@@ -205,9 +198,8 @@ static void assert_levels(const struct pith_const *c, uint64_t cols, uint32_t st
 
 /* Of the rows that are long enough; the file has them as levels, and has so when it is written
  * again. */
-static void levels_of_a_trellis(void **state)
+TEST(levels_of_a_trellis)
 {
-    (void)state;
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
     const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
@@ -245,9 +237,8 @@ static void levels_of_a_trellis(void **state)
 
 /* Along 64 paths, which is the default of 16 states, errors and prices are less than along as many
  * as there are states, on the mean of some lambdas. */
-static void many_paths_of_a_trellis_cost_less(void **state)
+TEST(many_paths_of_a_trellis_cost_less)
 {
-    (void)state;
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
     static const uint32_t paths[] = {0, 16, 64};
@@ -274,9 +265,8 @@ static void many_paths_of_a_trellis_cost_less(void **state)
 }
 
 /* A weight that two nodes read has no statistics; a row of zeros, and inputs that are always 0. */
-static void odd_layers_are_rounded_all_the_same(void **state)
+TEST(odd_layers_are_rounded_all_the_same)
 {
-    (void)state;
     struct pith_model *m = chain_new(11);
     struct pith_data *data = chain_data(12);
     uint32_t grouped = m->nodes[0].in[1], bias = m->nodes[0].in[2], depth = m->nodes[2].in[1];
@@ -303,9 +293,8 @@ static void odd_layers_are_rounded_all_the_same(void **state)
 }
 
 /* The zeros of a pruned weight stay; those that dense ones happen to have may go. */
-static void pruned_weights_stay_pruned(void **state)
+TEST(pruned_weights_stay_pruned)
 {
-    (void)state;
     struct pith_model *m = chain_new(15);
     struct pith_data *data = chain_data(16);
     const struct pith_node *pruned = &m->nodes[0], *dense = &m->nodes[4];
@@ -328,9 +317,8 @@ static bool stop_at_second(void *user, const struct pith_swept_layer *l)
     return l->number < 1;
 }
 
-static void stops_and_refuses(void **state)
+TEST(stops_and_refuses)
 {
-    (void)state;
     struct pith_model *m = chain_new(13), *out = NULL;
     struct pith_data *data = chain_data(14);
     uint32_t n_reported = 0;
@@ -375,9 +363,8 @@ static void stops_and_refuses(void **state)
 }
 
 /* Options at their ends are taken, and a refusal names every one. */
-static void options_have_ends(void **state)
+TEST(options_have_ends)
 {
-    (void)state;
     struct pith_model *m = chain_new(13);
     const struct pith_weight_sweep_opts good[] = {
         {.lambda = 1e-300},
@@ -473,9 +460,8 @@ static bool note_layer(void *user, const struct pith_swept_layer *l)
 /* Without statistics a layer's results count 1 / |W|^2, and steps are sqrt(12 lambda |W|^2 / ln 2):
  * 0.32 and 0.64 here. All weights are nearest integers of these; refit is (q, w) / (q, q). Biases
  * whose sensitivity is known have the step of the same rule, others are halves. */
-static void a_sweep_by_hand(void **state)
+TEST(a_sweep_by_hand)
 {
-    (void)state;
     static const float w[] = {1, 0.5f, -0.75f, 0.25f}, twice[] = {2, 1, -1.5f, 0.5f},
                        b[] = {1, -0.5f}, fine[] = {0.1f, 1000.1f};
     static const int q[] = {3, 2, -2, 1};
@@ -520,9 +506,8 @@ static void a_sweep_by_hand(void **state)
 
 /* What each layer's weights change on the mean, its bias makes up for: W was - W' now, of the
  * inputs before and now. */
-static void biases_make_up_for_the_mean(void **state)
+TEST(biases_make_up_for_the_mean)
 {
-    (void)state;
     enum { N = 8 };
     static const float w1[] = {1, 0.5f, -0.75f, 0.25f}, b1[] = {0.5f, 1},
                        w2[] = {0.6f, -1, 0.8f, 0.3f}, b2[] = {0.25f, -0.125f};
@@ -577,9 +562,8 @@ static enum pith_status sweep_once(struct pith_error *e)
     return st;
 }
 
-static void each_allocation_may_fail(void **state)
+TEST(each_allocation_may_fail)
 {
-    (void)state;
     static const float w[] = {1, 0.5f, -0.75f, 0.25f}, b[] = {1, -0.5f}, x[] = {1, 2, 3, 4, 0, 1};
     const float *const constants[] = {w, b, w, b};
     static const struct pith_pattern patterns[] = {
@@ -597,22 +581,4 @@ static void each_allocation_may_fail(void **state)
     pith_data_free(failing.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errs_less_than_nearest_rounding),
-        cmocka_unit_test(threads_and_places_change_no_bit),
-        cmocka_unit_test(lambda_trades_bits_for_loss),
-        cmocka_unit_test(parts_can_be_left_out),
-        cmocka_unit_test(levels_of_a_trellis),
-        cmocka_unit_test(many_paths_of_a_trellis_cost_less),
-        cmocka_unit_test(odd_layers_are_rounded_all_the_same),
-        cmocka_unit_test(pruned_weights_stay_pruned),
-        cmocka_unit_test(stops_and_refuses),
-        cmocka_unit_test(options_have_ends),
-        cmocka_unit_test(a_sweep_by_hand),
-        cmocka_unit_test(biases_make_up_for_the_mean),
-        cmocka_unit_test(each_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,12 +2,10 @@
 /* Ticks at round numbers, texts that fit, XML that no text breaks, and no two texts of a chart in
  * one place. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_data.h"
 #include "report/chart/chart.h"
 #include "report/chart/chart_picture.h"
@@ -21,9 +19,8 @@ static bool is_round(double step)
     return fabs(digit - 1) < 1e-6 || fabs(digit - 2) < 1e-6 || fabs(digit - 5) < 1e-6;
 }
 
-static void ticks_are_round(void **state)
+TEST(ticks_are_round)
 {
-    (void)state;
     const struct chart_axis a = pith_axis(0, 97, 6, false);
     assert_true(a.low == 0 && a.high == 100 && a.n == 6 && a.tick[1] == 20);
     uint32_t seed = 7;
@@ -47,9 +44,8 @@ static void ticks_are_round(void **state)
     }
 }
 
-static void odd_ranges_have_ticks(void **state)
+TEST(odd_ranges_have_ticks)
 {
-    (void)state;
     const double odd[][2] = {{0, 0}, {5, 5}, {-3, -3}, {NAN, NAN}, {-INFINITY, INFINITY}, {2, 1}};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         for (int log = 0; log < 2; log++) {
@@ -70,9 +66,8 @@ static void odd_ranges_have_ticks(void **state)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void numbers_are_short(void **state)
+TEST(numbers_are_short)
 {
-    (void)state;
     char text[NUMBER_BYTES];
     assert_string_equal(pith_plain_number(1.50, 3, text), "1.5");
     assert_string_equal(pith_plain_number(-0.0001, 2, text), "0");
@@ -87,9 +82,8 @@ static void numbers_are_short(void **state)
     assert_string_equal(pith_size_text(12600, text), "12.3 KiB");
 }
 
-static void texts_are_escaped(void **state)
+TEST(texts_are_escaped)
 {
-    (void)state;
     struct chart_text t = {0};
     pith_put_escaped(&t, "<a href=\"x\" b='c'>&\n\xff\xe2\x80\xae</a>");
     assert_string_equal(t.data, "&lt;a href=&quot;x&quot; b=&#39;c&#39;&gt;&amp;\\n\\xff\\xe2\\x80"
@@ -97,9 +91,8 @@ static void texts_are_escaped(void **state)
     pith_text_free(&t);
 }
 
-static void texts_are_cut_in_their_middle(void **state)
+TEST(texts_are_cut_in_their_middle)
 {
-    (void)state;
     static const char *const texts[] = {"features.18.conv.0.weight",
                                         "层层层层层层层层层",
                                         "WWWWWWWWWWWWWW",
@@ -161,9 +154,8 @@ static void assert_apart(const struct chart *c)
 
 static const char *const bytes_units[] = {"bytes", "KiB", "MiB", "GiB", NULL};
 
-static void bars_keep_apart(void **state)
+TEST(bars_keep_apart)
 {
-    (void)state;
     static const char *const labels[] = {"a", "a layer with a very long name.conv.0", "<&>",
                                          "卷积"};
     const double scales[] = {0, 0.4, 1, 980, 1000, 1024, 5e5, 3e9, 7e13};
@@ -184,9 +176,8 @@ static void bars_keep_apart(void **state)
         }
 }
 
-static void plots_keep_apart(void **state)
+TEST(plots_keep_apart)
 {
-    (void)state;
     const double x[] = {12, 55, 240, 1900, NAN}, y[] = {0.1, NAN, 0.5, 33, 2};
     for (uint32_t kind = 0; kind < 4; kind++) {
         const struct chart_series series[] = {
@@ -213,9 +204,8 @@ static void plots_keep_apart(void **state)
     }
 }
 
-static void histograms_and_maps_keep_apart(void **state)
+TEST(histograms_and_maps_keep_apart)
 {
-    (void)state;
     const uint64_t bin[] = {1, 5, 9, 0, 2};
     const double level[] = {-0.4, 0, 0.1}, ends[][2] = {{-0.41, 0.37}, {0, 1e-7}, {-127, 127}};
     struct chart c;
@@ -245,9 +235,8 @@ static void histograms_and_maps_keep_apart(void **state)
 }
 
 /* A chain with a branch over it, and one that fans out. */
-static void graphs_have_a_row_a_node(void **state)
+TEST(graphs_have_a_row_a_node)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 60; n += 7) {
         struct chart_node node[60];
         uint32_t from[60][60];
@@ -273,9 +262,8 @@ static void graphs_have_a_row_a_node(void **state)
     }
 }
 
-static void charts_stand_alone(void **state)
+TEST(charts_stand_alone)
 {
-    (void)state;
     const struct chart_bar bar = {"layer", {3, 1}, NULL};
     const struct chart_bars b = {&bar, 1, 2, {"before", "after"}, bytes_units, 1024, NULL, 0};
     struct chart_text page = {0}, file = {0};
@@ -295,9 +283,8 @@ static void charts_stand_alone(void **state)
 /* ---- pictures -------------------------------------------------------------------------------- */
 
 /* Few colours, many colours, grey: what is written is read back the same. */
-static void pictures_come_back(void **state)
+TEST(pictures_come_back)
 {
-    (void)state;
     for (uint32_t colours = 2; colours <= 1000; colours *= 3)
         for (uint32_t channels = 1; channels <= 3; channels += 2) {
             const uint32_t w = 31, h = 17;
@@ -321,9 +308,8 @@ static void pictures_come_back(void **state)
     assert_int_equal(pith_png_encode(NULL, 1, 1, 1, NULL), PITH_ERR_ARGUMENT);
 }
 
-static void base64_is_padded(void **state)
+TEST(base64_is_padded)
 {
-    (void)state;
     static const char *const want[] = {"", "TQ==", "TWE=", "TWFu", "TWFucA=="};
     uint8_t bytes[] = "Manp";
     for (size_t n = 0; n <= 4; n++) {
@@ -335,21 +321,4 @@ static void base64_is_padded(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_round),
-        cmocka_unit_test(odd_ranges_have_ticks),
-        cmocka_unit_test(numbers_are_short),
-        cmocka_unit_test(texts_are_escaped),
-        cmocka_unit_test(texts_are_cut_in_their_middle),
-        cmocka_unit_test(bars_keep_apart),
-        cmocka_unit_test(plots_keep_apart),
-        cmocka_unit_test(histograms_and_maps_keep_apart),
-        cmocka_unit_test(graphs_have_a_row_a_node),
-        cmocka_unit_test(charts_stand_alone),
-        cmocka_unit_test(pictures_come_back),
-        cmocka_unit_test(base64_is_padded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

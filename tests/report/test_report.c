@@ -3,12 +3,10 @@
  * with names of their own, weights of integers in the units of floats, energy, pictures of weights.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_data.h"
 #include "pith_init.h"
 #include "pith_pack.h"
@@ -81,9 +79,8 @@ static bool refuse(void *user, const char *part, uint64_t done, uint64_t all)
     return false;
 }
 
-static void the_same_page_twice(void **state)
+TEST(the_same_page_twice)
 {
-    (void)state;
     static const struct {
         const char *name;
         uint32_t dim[4];
@@ -143,9 +140,8 @@ static void the_same_page_twice(void **state)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static void energy_is_that_of_the_table(void **state)
+TEST(energy_is_that_of_the_table)
 {
-    (void)state;
     /* 1000 products, 40 bytes of weights, 80 of activations, in pJ */
     const struct report_energy floats = pith_energy_45nm(1000, 40, 80, false);
     const struct report_energy integers = pith_energy_45nm(1000, 40, 80, true);
@@ -157,9 +153,8 @@ static void energy_is_that_of_the_table(void **state)
 }
 
 /* 3 outputs of 2 x 1 kernels of 2 x 2: kernels side by side, a line between them. */
-static void weights_have_a_pixel_each(void **state)
+TEST(weights_have_a_pixel_each)
 {
-    (void)state;
     float x[12] = {1, -1, 0, 1, 0, 0, 0, 0, -1, 1, 1, -1};
     const struct pith_weight_array w = {.rank = 4, .dim = {3, 1, 2, 2}, .count = 12, .x = x};
     struct pith_buffer png = {0};
@@ -184,9 +179,8 @@ static void weights_have_a_pixel_each(void **state)
 }
 
 /* Many outputs of one small kernel stand side by side, not in a thread of pixels. */
-static void short_rows_are_folded(void **state)
+TEST(short_rows_are_folded)
 {
-    (void)state;
     struct pith_weight_array w = {
         .rank = 4, .dim = {100, 1, 3, 3}, .count = 900, .x = calloc(900, sizeof(float))};
     uint32_t side[2];
@@ -198,9 +192,8 @@ static void short_rows_are_folded(void **state)
 }
 
 /* Six integers of two rows, stored [2, 3] or as MatMulInteger has them, [3, 2]. */
-static void integers_come_in_the_units_of_floats(void **state)
+TEST(integers_come_in_the_units_of_floats)
 {
-    (void)state;
     struct pith_packed net = packed_of("lenet300", 1, 0);
     struct pith_model *m = NULL;
     assert_int_equal(pith_model_read(net.data, net.bytes, "drawn", NULL, &m, NULL), PITH_OK);
@@ -237,9 +230,8 @@ static void integers_come_in_the_units_of_floats(void **state)
     pith_packed_free(&net);
 }
 
-static void logs_are_checked(void **state)
+TEST(logs_are_checked)
 {
-    (void)state;
     static const char *const bad[] = {"epoch\n1\n",
                                       "loss,epoch\nx,1\n",
                                       "{\"event\":\"end\"}\n",
@@ -265,9 +257,8 @@ static void logs_are_checked(void **state)
 }
 
 /* Of several runs the last counts: its epochs, or where it has none its files. */
-static void events_make_a_curve(void **state)
+TEST(events_make_a_curve)
 {
-    (void)state;
 #define START "{\"event\":\"start\",\"command\":\"train\"}\n"
 #define SMALL "{\"event\":\"file\",\"bytes\":20,\"loss\":3}\n"
 #define EPOCH(n, loss)                                                                             \
@@ -300,16 +291,4 @@ static void events_make_a_curve(void **state)
     pith_packed_free(&net);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_page_twice),
-        cmocka_unit_test(energy_is_that_of_the_table),
-        cmocka_unit_test(weights_have_a_pixel_each),
-        cmocka_unit_test(short_rows_are_folded),
-        cmocka_unit_test(integers_come_in_the_units_of_floats),
-        cmocka_unit_test(logs_are_checked),
-        cmocka_unit_test(events_make_a_curve),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -5,11 +5,9 @@
 #ifndef DENSE_CASE_H
 #define DENSE_CASE_H
 
-#include <stdarg.h>
-#include <setjmp.h>
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "kernels/ref/activate.h"
 #include "kernels/ref/integer_element.h"

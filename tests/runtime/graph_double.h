@@ -13,12 +13,9 @@
 #ifndef GRAPH_DOUBLE_H
 #define GRAPH_DOUBLE_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "validate/container.h"
 #include "op_interface/op_exec.h"

@@ -4,12 +4,10 @@
 #ifndef ONE_OP_H
 #define ONE_OP_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "op_interface/op_exec.h"
 #include "core/op_number.h"

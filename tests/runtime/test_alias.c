@@ -48,9 +48,8 @@ static void set_sum(int32_t *attr, void *arg)
 
 /* The next input is written while the last output is read, which here is a view of what a
  * convolution gave when the input was no longer needed. */
-static void test_outputs_are_apart_from_inputs(void **state)
+TEST(test_outputs_are_apart_from_inputs)
 {
-    (void)state;
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, SIDE, SIDE), w = gd_weight(data, 4, 4, 4, 1, 1);
     uint32_t once = gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, x, w);
@@ -65,9 +64,8 @@ static void test_outputs_are_apart_from_inputs(void **state)
 }
 
 /* 2 x + 3 x + 2 x: what is read again after the first sum is not written over by it. */
-static void test_sum_of_a_value_twice(void **state)
+TEST(test_sum_of_a_value_twice)
 {
-    (void)state;
     static const float two = 2, three = 3;
     gd_clear();
     uint32_t x = gd_input(4, 1, 1, SIDE, SIDE);
@@ -89,9 +87,8 @@ static void test_sum_of_a_value_twice(void **state)
 
 /* The halves of a value lie side by side, so one may be written over while the other is read: the
  * arena holds the input and that value. */
-static void test_neighbours_do_not_meet(void **state)
+TEST(test_neighbours_do_not_meet)
 {
-    (void)state;
     uint32_t channels_of_both = 4;
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, SIDE, SIDE), w = gd_weight(data, 4, 4, 4, 1, 1);
@@ -103,12 +100,4 @@ static void test_neighbours_do_not_meet(void **state)
     free(c.mem);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outputs_are_apart_from_inputs),
-        cmocka_unit_test(test_sum_of_a_value_twice),
-        cmocka_unit_test(test_neighbours_do_not_meet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -65,9 +65,8 @@ static uint32_t random_function(struct function *f, uint32_t depth)
 
 /* Whatever stands between bytes and bytes of the same places is one step; values enough that each
  * of the 256 bytes is among them. What somebody else reads stays. */
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     for (uint32_t i = 0; i < 400; i++) {
         struct shape x = {4, {1, 16, 16, 16}};
         enum pith_type type = byte_type();
@@ -94,9 +93,8 @@ static void test_tables(void **state)
 }
 
 /* An operand of another shape is none that a table knows. */
-static void test_other_shapes(void **state)
+TEST(test_other_shapes)
 {
-    (void)state;
     for (uint32_t i = 0; i < 8; i++) {
         struct shape x = {4, {1, 16, 4, 4}};
         const enum pith_type type = byte_type();
@@ -113,11 +111,4 @@ static void test_other_shapes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_other_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

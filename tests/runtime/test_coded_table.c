@@ -65,9 +65,8 @@ static const char *look_up(int32_t axis, bool also, uint32_t flags, uint64_t *by
 }
 
 /* Where there is little memory a table stays in the file, whatever is looked up in it. */
-static void test_coded_table(void **state)
+TEST(test_coded_table)
 {
-    (void)state;
     static float once[IDS * WIDE], direct[IDS * WIDE];
     for (uint32_t i = 0; i < 4; i++) {
         uint64_t expanded, coded;
@@ -89,9 +88,8 @@ static void set_elements(int32_t *attr, void *arg)
 }
 
 /* Single elements of a table are no rows: it is decoded first. */
-static void test_elements(void **state)
+TEST(test_elements)
 {
-    (void)state;
     static const int32_t ids[2 * WIDE] = {3, [WIDE] = -1};
     struct pith_opts opts;
     struct pith_need need;
@@ -114,9 +112,4 @@ static void test_elements(void **state)
     free(mem);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coded_table),
-                                       cmocka_unit_test(test_elements)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

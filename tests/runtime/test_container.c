@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_container.c - the gate: what it reads from the example of docs/format.md under both headers,
  * and that it refuses everything else, for the right reason. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "made_file.h"
 #include "pith_runtime.h"
 #include "core/op_number.h"
@@ -76,9 +73,8 @@ static void example_is_read(const uint8_t *file, size_t n, bool compact)
     free(mem);
 }
 
-static void example_under_both_headers(void **state)
+TEST(example_under_both_headers)
 {
-    (void)state;
     static struct made f;
     example_is_read(compact_file, sizeof compact_file, true);
     example_full(&f);
@@ -86,18 +82,16 @@ static void example_under_both_headers(void **state)
     assert_int_equal(pith_blob_check(f.data, f.bytes, 0, NULL), PITH_OK);
 }
 
-static void no_file_is_a_status(void **state)
+TEST(no_file_is_a_status)
 {
-    (void)state;
     struct pith_error err = {0};
     assert_int_equal(pith_blob_check(NULL, 0, 0, NULL), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_blob_check(NULL, 4096, 0, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(err.status, PITH_ERR_ARGUMENT);
 }
 
-static void meta_is_found(void **state)
+TEST(meta_is_found)
 {
-    (void)state;
     const char *value;
     size_t n;
     assert_int_equal(pith_blob_meta(compact_file, sizeof compact_file, "preprocess", &value, &n),
@@ -114,9 +108,8 @@ static void meta_is_found(void **state)
 
 /* Texts of an unchecked file: key numbers that are none, keys and texts that end
  * behind the chunk. */
-static void meta_is_read_within_its_chunk(void **state)
+TEST(meta_is_read_within_its_chunk)
 {
-    (void)state;
     static struct made f;
     static const char graph[] = "\x01\x01\x03\x01\x02";
     static const struct {
@@ -157,18 +150,16 @@ static void damage(const uint8_t *file, size_t n)
     free(copy);
 }
 
-static void damage_is_refused(void **state)
+TEST(damage_is_refused)
 {
-    (void)state;
     static struct made f;
     damage(compact_file, sizeof compact_file);
     example_full(&f);
     damage(f.data, f.bytes);
 }
 
-static void other_versions(void **state)
+TEST(other_versions)
 {
-    (void)state;
     static struct made f;
     static const uint8_t version[] = {0, 1, 3};
     struct pith_error err;
@@ -186,9 +177,8 @@ static void other_versions(void **state)
     assert_int_equal(read_file("\x89PTH\n\x1a\n ", 8, 0, &err), PITH_ERR_CORRUPT);
 }
 
-static void unknown_chunks(void **state)
+TEST(unknown_chunks)
 {
-    (void)state;
     static struct made f;
     struct pith_error err;
     const struct piece critical[] = {
@@ -213,9 +203,8 @@ static void unknown_chunks(void **state)
     assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_CORRUPT);
 }
 
-static void graphs(void **state)
+TEST(graphs)
 {
-    (void)state;
     static const struct {
         const char *what;
         const char *bytes;
@@ -299,9 +288,8 @@ static enum pith_status read_meta(const char *meta, size_t n)
     return read_file(f.data, f.bytes, 0, NULL);
 }
 
-static void texts(void **state)
+TEST(texts)
 {
-    (void)state;
     assert_int_equal(read_meta(GRAPH("\x10z\x01x")), PITH_OK);
     assert_int_equal(read_meta(GRAPH("\x02\x00\x01\x00")), PITH_OK); /* "labels" < "preprocess" */
     assert_int_equal(read_meta(GRAPH("\x01\x00\x02\x00")), PITH_ERR_CORRUPT);
@@ -328,9 +316,8 @@ static enum pith_status read_names(const char *names, size_t n)
     return read_file(f.data, f.bytes, 0, NULL);
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     assert_int_equal(read_names(GRAPH("\x01x\x01w\x01v\x01y\x01z\x01n\x01n")), PITH_OK);
     assert_int_equal(read_names(GRAPH("\x01x\x00\x00\x00\x00\x00\x00")), PITH_OK);
     assert_int_equal(read_names(GRAPH("\x01x\x01w\x01x\x01y\x01z\x00\x00")), PITH_ERR_CORRUPT);
@@ -340,19 +327,4 @@ static void names(void **state)
                      PITH_ERR_CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(example_under_both_headers),
-        cmocka_unit_test(no_file_is_a_status),
-        cmocka_unit_test(meta_is_found),
-        cmocka_unit_test(meta_is_read_within_its_chunk),
-        cmocka_unit_test(damage_is_refused),
-        cmocka_unit_test(other_versions),
-        cmocka_unit_test(unknown_chunks),
-        cmocka_unit_test(graphs),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CPU features: levels stand on one another, a mask only takes away, and the table obeys it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "plan/plan.h"
 
 static bool stands(uint32_t features, uint32_t level, uint32_t below)
@@ -12,9 +9,8 @@ static bool stands(uint32_t features, uint32_t level, uint32_t below)
     return !(features & level) || (features & below) == below;
 }
 
-static void test_levels(void **state)
+TEST(test_levels)
 {
-    (void)state;
     uint32_t f = pith_cpu_features();
     assert_true(stands(f, PITH_CPU_AVX512, PITH_CPU_AVX2));
     assert_true(stands(f, PITH_CPU_AVXVNNI, PITH_CPU_AVX2));
@@ -44,9 +40,8 @@ static uint32_t resolved(uint32_t mask)
     return opts.cpu_mask;
 }
 
-static void test_mask(void **state)
+TEST(test_mask)
 {
-    (void)state;
     uint32_t f = pith_cpu_features();
     assert_int_equal(resolved(0), f);
     assert_int_equal(resolved(PITH_CPU_REF), 0);
@@ -54,9 +49,8 @@ static void test_mask(void **state)
     assert_int_equal(resolved(0x7fffffff), f);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     struct pith_kernels a, b;
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
@@ -68,9 +62,8 @@ static void test_table(void **state)
     assert_int_equal(b.features, pith_cpu_features());
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-    (void)state;
     struct {
         struct pith_opts known;
         uint64_t newer;
@@ -97,13 +90,4 @@ static void test_options(void **state)
     assert_int_equal(pith_version(), 0x000200);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_mask),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_crc32c.c - known answers of RFC 3720, B.4, and the definition bit by bit, for the portable
  * code, the instruction and the choice between them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "validate/container.h"
 #include "pith_runtime.h"
 
@@ -22,9 +19,8 @@ static uint32_t bit_by_bit(const uint8_t *p, size_t n)
     return ~crc;
 }
 
-static void known_answers(void **state)
+TEST(known_answers)
 {
-    (void)state;
     uint8_t b[32];
     assert_int_equal(pith_crc32c(0, "", 0), 0);
     assert_int_equal(pith_crc32c(0, "123456789", 9), 0xe3069283);
@@ -37,9 +33,8 @@ static void known_answers(void **state)
     assert_int_equal(pith_crc32c(0, b, sizeof b), 0x46dd794e);
 }
 
-static void every_length_and_split(void **state)
+TEST(every_length_and_split)
 {
-    (void)state;
     uint8_t b[67];
     for (size_t i = 0; i < sizeof b; i++)
         b[i] = (uint8_t)(i * 151 + 7);
@@ -54,9 +49,8 @@ static void every_length_and_split(void **state)
 }
 
 /* Around the least length for the instruction, and around its blocks of 24 KB. */
-static void long_runs(void **state)
+TEST(long_runs)
 {
-    (void)state;
     static const size_t length[] = {0,     7,     24575, 24576, 24577, 32767, 32768,
                                     32771, 49151, 49152, 49163, 73728, 100003};
     const size_t most = length[sizeof length / sizeof *length - 1];
@@ -80,12 +74,4 @@ static void long_runs(void **state)
     free(block);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(every_length_and_split),
-        cmocka_unit_test(long_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

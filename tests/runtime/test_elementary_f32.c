@@ -3,12 +3,9 @@
  * stride through all floats and densely where the results vary; power against C's pow, special
  * values included; rows alone, in place and cut give the same bits. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/bytes.h"
 #include "kernels/ref/elementary_f32.h"
 #include "kernels/ref/elementwise_f32.h"
@@ -143,9 +140,8 @@ static void check_block(const struct function *f, const float *x, double *worst)
     }
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
         const struct function *f = &functions[k];
         double worst = 0;
@@ -167,9 +163,8 @@ static void test_bounds(void **state)
     }
 }
 
-static void test_infinities(void **state)
+TEST(test_infinities)
 {
-    (void)state;
     const float x[3] = {INFINITY, -INFINITY, NAN};
     float y[3];
     pith_erf_row_f32(x, y, 3);
@@ -199,9 +194,8 @@ static void check_power(float x, float y)
         fail_msg("power(%a, %a) = %a, exact %a", (double)x, (double)y, (double)got, exact);
 }
 
-static void test_power(void **state)
+TEST(test_power)
 {
-    (void)state;
     const float special[] = {0.0f,  -0.0f, 1,      -1,       2,         -2,       3,       -3, 0.5f,
                              -0.5f, 1.5f,  -2.5f,  INFINITY, -INFINITY, NAN,      7,       -7, 100,
                              -101,  1e30f, -1e30f, 1e-30f,   -1e-30f,   16777216, 16777215};
@@ -218,10 +212,4 @@ static void test_power(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds),
-                                       cmocka_unit_test(test_infinities),
-                                       cmocka_unit_test(test_power)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

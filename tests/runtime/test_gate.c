@@ -3,11 +3,8 @@
  * change, all checksums mended, so that without that one test the file would pass. Where a later
  * test would refuse it too, the reported place shows which one it was. Beside what is refused
  * stands what is just allowed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "made_file.h"
 #include "validate/stats_read.h"
 #include "pith_runtime.h"
@@ -60,12 +57,11 @@ static uint32_t make_full(struct made *f, const char *a, const char *b)
 }
 
 /* Tags count as strings: earlier letters weigh more than later ones. */
-static void chunks_in_order(void **state)
+TEST(chunks_in_order)
 {
     static const char *const pair[][2] = {
         {"yzzz", "zaaa"}, {"zazz", "zbaa"}, {"zzaz", "zzba"}, {"zzza", "zzzb"}};
     static struct made f;
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         make_full(&f, pair[i][0], pair[i][1]);
         opens(&f, 0);
@@ -76,10 +72,9 @@ static void chunks_in_order(void **state)
     is_refused(&f, 0, 0, FULL_TABLE_AT + 3 * FULL_ENTRY_BYTES);
 }
 
-static void tags_of_letters(void **state)
+TEST(tags_of_letters)
 {
     static struct made f;
-    (void)state;
     make_full(&f, "aAzZ", NULL);
     opens(&f, 0);
     for (size_t i = 0; i < 4; i++)
@@ -91,11 +86,10 @@ static void tags_of_letters(void **state)
         }
 }
 
-static void first_unknown_chunk_is_reported(void **state)
+TEST(first_unknown_chunk_is_reported)
 {
     static struct made f;
     struct image im;
-    (void)state;
     make_full(&f, "yyyy", "zzzz");
     assert_int_equal(open_at_page(&f, 0, &im, NULL), PITH_OK);
     assert_int_equal(im.unknown, FORMAT_TAG('y', 'y', 'y', 'y'));
@@ -110,10 +104,9 @@ static void first_unknown_chunk_is_reported(void **state)
 }
 
 /* A chunk that begins before the last one ends, behind a gap, or goes on behind the file. */
-static void chunks_side_by_side(void **state)
+TEST(chunks_side_by_side)
 {
     static struct made f;
-    (void)state;
     uint32_t n = make_full(&f, "zzzz", NULL);
     size_t at = f.bytes - 2;
     store_le64(entry_of(&f, 2) + 8, at - 1);
@@ -136,13 +129,12 @@ static void chunks_side_by_side(void **state)
     is_refused(&f, 0, FORMAT_TAG('z', 'z', 'z', 'z'), FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES);
 }
 
-static void sums_and_padding(void **state)
+TEST(sums_and_padding)
 {
     static struct made f;
     uint32_t n = make_full(&f, "zzzz", NULL);
     size_t table_end = FULL_TABLE_AT + (size_t)n * FULL_ENTRY_BYTES,
            end = table_end + FULL_CRC_BYTES;
-    (void)state;
     assert_true(end % 64 != 0); /* so there is padding before the data */
     for (size_t i = end; i < (end + 63) / 64 * 64; i++) {
         f.data[i] = 0x80;
@@ -163,11 +155,10 @@ static void sums_and_padding(void **state)
     opens(&f, PITH_FLAG_NO_CHECKSUM);
 }
 
-static void whole_length(void **state)
+TEST(whole_length)
 {
     static struct made f;
     uint32_t n = make_full(&f, "zzzz", NULL);
-    (void)state;
     for (int step = -1; step <= 1; step += 2) {
         store_le64(f.data + FULL_LENGTH_AT, f.bytes + (uint64_t)(int64_t)step);
         seal_table(&f, n);
@@ -187,12 +178,11 @@ static void whole_length(void **state)
     is_refused(&f, 0, 0, f.bytes);
 }
 
-static void number_of_chunks(void **state)
+TEST(number_of_chunks)
 {
     static struct made f;
     static char tag[FULL_MAX_CHUNKS + 1][5];
     struct piece piece[FULL_MAX_CHUNKS + 1] = {{"DATA", "", 0}, {"GRPH", relu, RELU_BYTES}};
-    (void)state;
     for (uint32_t i = 2; i <= FULL_MAX_CHUNKS; i++) {
         memcpy(tag[i], (char[]){'z', 'z', (char)('a' + i / 26), (char)('a' + i % 26), 0}, 5);
         piece[i] = (struct piece){tag[i], "x", 1};
@@ -205,12 +195,11 @@ static void number_of_chunks(void **state)
     is_refused(&f, 0, 0, FULL_COUNT_AT);
 }
 
-static void needed_chunks(void **state)
+TEST(needed_chunks)
 {
     static struct made f;
     const struct piece graph = {"GRPH", relu, RELU_BYTES}, data = {"DATA", "", 0};
     struct stream chunk;
-    (void)state;
     seal_full(&f, &graph, 1);
     is_refused(&f, 0, TAG_DATA, 0);
     seal_full(&f, &data, 1);
@@ -234,12 +223,11 @@ static void make_compact(struct made *f, const void *rest, size_t n)
     seal_compact(f);
 }
 
-static void compact_tables(void **state)
+TEST(compact_tables)
 {
     static struct made f;
     struct image im;
     struct pith_error err;
-    (void)state;
     make_compact(&f, GRAPH("\x01\x05\x7f\x00\x01\x03\x00\x08"));
     opens(&f, 0);
     make_compact(&f, GRAPH("\x01\x05\x53\x01\x7f\x00\x01\x03\x00\x08x")); /* ancillary */
@@ -261,10 +249,9 @@ static void compact_tables(void **state)
     is_refused(&f, 0, TAG_GRAPH, 0);
 }
 
-static void compact_lengths(void **state)
+TEST(compact_lengths)
 {
     static struct made f;
-    (void)state;
     make_compact(&f, "\x7f", 0);
     is_refused(&f, 0, 0, 2); /* a header and nothing else */
     f.bytes = 0;
@@ -315,7 +302,7 @@ static void check_cases(const struct graph_case *c, size_t n)
 #define SCALED "\x00\x01\x03\x01\x78\x07\x7f" /* [3] + a tensor of i16 with scales */
 #define ZEROS_12 "\0\0\0\0\0\0\0\0\0\0\0\0"
 
-static void inputs_and_nodes(void **state)
+TEST(inputs_and_nodes)
 {
     static const struct graph_case cases[] = {
         {"a scalar", GRAPH("\x00\x00\x00\x08"), NONE, NONE, GOOD},
@@ -366,11 +353,10 @@ static void inputs_and_nodes(void **state)
         {"byte behind the outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x02\x02\x03\x00"), NONE, NONE,
          BAD},
     };
-    (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
-static void tensors(void **state)
+TEST(tensors)
 {
     static const struct graph_case cases[] = {
         {"plain", GRAPH("\x00\x01\x03\x01\x01\x03\x04"), NONE, ZEROS_12, 12, GOOD},
@@ -433,12 +419,11 @@ static void tensors(void **state)
         {"2^32 + 2^16 gaps", GRAPH("\x00\x01\x01\x01\x52\x80\x80\x04\x81\x80\x04\x00\x04"), NONE,
          NONE, BAD},
     };
-    (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
 /* A tensor of gaps takes a table for them, one of coded indices another. */
-static void tables(void **state)
+TEST(tables)
 {
     static const struct graph_case cases[] = {
         {"gaps", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"), GRAPH("\x01t"), "g" ZEROS_12, 5,
@@ -465,7 +450,6 @@ static void tables(void **state)
         {"byte behind the tables", GRAPH("\x00\x01\x03\x01\x51\x03\x01\x00\x01\x04"),
          GRAPH("\x01tt"), "g" ZEROS_12, 5, BAD},
     };
-    (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
@@ -484,9 +468,8 @@ static enum pith_status far_table(uint8_t far)
     return read_parts(graph, n + 16, tables, sizeof tables, data, sizeof data, NULL);
 }
 
-static void far_tables(void **state)
+TEST(far_tables)
 {
-    (void)state;
     assert_int_equal(far_table(15), PITH_OK);
     assert_int_equal(far_table(14), PITH_ERR_CORRUPT);
     assert_int_equal(far_table(16), PITH_ERR_CORRUPT);
@@ -502,10 +485,9 @@ static enum pith_status read_full(const char *graph, size_t n, const void *data,
     return read_file(f.data, f.bytes, 0, NULL);
 }
 
-static void padding_of_elements(void **state)
+TEST(padding_of_elements)
 {
     uint8_t data[196] = {0};
-    (void)state;
 #define VECTORS GRAPH("\x00\x01\x11\x02\x01\x11\x00\x04\x04") /* 17 f32 each */
     assert_int_equal(read_full(VECTORS, data, sizeof data), PITH_OK);
     for (uint32_t at = 68; at < 128; at += 59)
@@ -516,11 +498,10 @@ static void padding_of_elements(void **state)
         }
 }
 
-static void few_elements(void **state)
+TEST(few_elements)
 {
     static const uint8_t zero[128];
     uint8_t gap[8] = {0, 0x3c};
-    (void)state;
 #define PAIR GRAPH("\x00\x01\x01\x02\x78\x02\x01\x01\x00\x04\x04")
     assert_int_equal(read_full(PAIR, gap, 8), PITH_OK); /* one f16, then one f32 */
     gap[3] = 1;
@@ -532,7 +513,7 @@ static void few_elements(void **state)
 }
 
 /* Adaptive tensors: the form byte, what has a shorter head, and which tensor gives the rows. */
-static void adaptive_tensors(void **state)
+TEST(adaptive_tensors)
 {
     static const struct graph_case cases[] = {
         {"adaptive", GRAPH("\x00\x01\x03\x01\xf9\x03\x00\x04"), NONE, "abc", 3, GOOD},
@@ -563,7 +544,6 @@ static void adaptive_tensors(void **state)
                "\x01"),
          NONE, "ab", 2, BAD},
     };
-    (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
@@ -571,7 +551,7 @@ static void adaptive_tensors(void **state)
 #define CENTROIDS_AND_S "\0\0\0\x80\xbf\0\0\x80\x3fs"
 
 /* Prefixes: byte planes and rANS, levels of a trellis; slices, by a form. */
-static void prefixes(void **state)
+TEST(prefixes)
 {
     static const struct graph_case cases[] = {
         {"byte planes", GRAPH("\x00\x01\x03\x01\x7c\x01\x03\x04"), NONE, "abc", 3, GOOD},
@@ -679,42 +659,16 @@ static void prefixes(void **state)
         {"one block", GRAPH(SCALED "\x01\x03\x04\x03\x04"), NONE, ZEROS_10, 10, BAD},
         {"a layout past all", GRAPH(SCALED "\x01\x03\x22\x04"), NONE, ZEROS_10, 10, BAD},
     };
-    (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
 /* Reported in the first pass, which needs no memory: the second would look for the source. */
-static void source_before_the_first(void **state)
+TEST(source_before_the_first)
 {
     static struct made f;
     uint64_t need;
-    (void)state;
     make_parts(&f, GRAPH("\x00\x01\x03\x01\xf9\x03\x10\x04"), NONE, "abc", 3);
     assert_int_equal(pith_graph_need(f.data, f.bytes, 0, &need, NULL), PITH_ERR_CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_in_order),
-        cmocka_unit_test(tags_of_letters),
-        cmocka_unit_test(first_unknown_chunk_is_reported),
-        cmocka_unit_test(chunks_side_by_side),
-        cmocka_unit_test(sums_and_padding),
-        cmocka_unit_test(whole_length),
-        cmocka_unit_test(number_of_chunks),
-        cmocka_unit_test(needed_chunks),
-        cmocka_unit_test(compact_tables),
-        cmocka_unit_test(compact_lengths),
-        cmocka_unit_test(inputs_and_nodes),
-        cmocka_unit_test(tensors),
-        cmocka_unit_test(tables),
-        cmocka_unit_test(far_tables),
-        cmocka_unit_test(padding_of_elements),
-        cmocka_unit_test(few_elements),
-        cmocka_unit_test(adaptive_tensors),
-        cmocka_unit_test(prefixes),
-        cmocka_unit_test(source_before_the_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Streams as bytes: the examples of docs/format-streams.md, and arbitrary bytes, which must never
  * make a decoder read or write outside its buffers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "decode/codebook_decode.h"
 #include "decode/gap_decode.h"
@@ -69,13 +66,12 @@ static enum pith_status decode(const struct huff_lengths *t, const uint8_t *byte
     return st;
 }
 
-static void stream_example(void **state)
+TEST(stream_example)
 {
     static const uint8_t good[] = {0x3a, 0}, long_padding[] = {0x3a, 0x00}, bad_padding[] = {0xba},
                          expected[] = {1, 0, 3, 1};
     struct huff_lengths t = example_lengths();
     uint8_t dst[8];
-    (void)state;
     assert_int_equal(decode(&t, good, 1, 4, dst), PITH_OK);
     assert_memory_equal(dst, expected, 4);
     assert_int_equal(decode(&t, long_padding, 2, 4, dst), PITH_ERR_CORRUPT);
@@ -86,7 +82,7 @@ static void stream_example(void **state)
     assert_int_equal(decode(&t, good, 1, 0, dst), PITH_ERR_CORRUPT);
 }
 
-static void support_example(void **state)
+TEST(support_example)
 {
     static const uint8_t table[] = {0x92, 0x82, 0x06, 0xd1, 0x00}, stream[] = {0x32};
     static const uint32_t expected[] = {1, 2, 4, 11};
@@ -94,7 +90,6 @@ static void support_example(void **state)
     struct gap_reader r;
     uint32_t entries[4], pos[4];
     uint8_t symbols[4];
-    (void)state;
     assert_int_equal(pith_support_read_table(table, sizeof table, &t), PITH_OK);
     assert_int_equal(t.huff.max_len, 2);
     pith_huff_build_table(&t.huff, 2, entries);
@@ -122,9 +117,8 @@ static enum pith_status single_symbol_support(uint32_t d, uint32_t m, uint32_t n
     return pith_support_read_table(bytes, 3, &t);
 }
 
-static void support_limits(void **state)
+TEST(support_limits)
 {
-    (void)state;
     assert_int_equal(single_symbol_support(3, 3, 201), PITH_OK);
     /* 8 + 29 * 8 = 240 symbols: gaps below 2^32 */
     assert_int_equal(single_symbol_support(3, 3, 240), PITH_OK);
@@ -137,12 +131,11 @@ static void support_limits(void **state)
 }
 
 /* The table's own bytes end with it: no bit of padding set, no byte more. */
-static void support_table_end(void **state)
+TEST(support_table_end)
 {
     uint32_t bits = 3u << 1 | 3u << 4 | 200u << 7 | 3u << 15; /* 17 of 24 bits */
     uint8_t bytes[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16), 0};
     struct support_lengths t;
-    (void)state;
     assert_int_equal(pith_support_read_table(bytes, 3, &t), PITH_OK);
     assert_int_equal(pith_support_read_table(bytes, 4, &t), PITH_ERR_CORRUPT);
     for (uint32_t i = 17; i < 24; i++) {
@@ -151,13 +144,12 @@ static void support_table_end(void **state)
     }
 }
 
-static void codebook_example(void **state)
+TEST(codebook_example)
 {
     static const uint8_t bytes[] = {0x2d, 0xc8, 0x7f, 0xfc, 0x06};
     static const float expected[] = {-1.5f, 0.0f, 0.5f, 1.0f};
     struct codebook_reader r;
     float dst[4];
-    (void)state;
     assert_int_equal(pith_codebook_open(&r, bytes, sizeof bytes, 1, 4), PITH_OK);
     assert_int_equal(pith_codebook_next(&r, dst), PITH_OK);
     assert_memory_equal(dst, expected, sizeof dst);
@@ -166,11 +158,10 @@ static void codebook_example(void **state)
 
 /* As whole numbers, where i8 holds all of them - raw, lists, multiples of a step, symmetric -;
  * refused where the floats are no such numbers. */
-static void codebooks_of_i8(void **state)
+TEST(codebooks_of_i8)
 {
     uint64_t seed = SEED;
     uint32_t accepted = 0, refused = 0;
-    (void)state;
     for (uint32_t round = 0; round < 40000; round++) {
         uint8_t bytes[24];
         uint32_t n = 1 + (uint32_t)(random_u64(&seed) % 4), head = round % 5;
@@ -218,11 +209,10 @@ static void check_group(const float *c, uint32_t n)
 }
 
 /* Whatever the bytes: ascending and finite, or refused. */
-static void random_codebooks(void **state)
+TEST(random_codebooks)
 {
     uint64_t seed = SEED;
     uint32_t accepted = 0;
-    (void)state;
     for (uint32_t round = 0; round < 20000; round++) {
         uint32_t n = 1 + (uint32_t)(random_u64(&seed) % 6);
         size_t bytes = (size_t)(random_u64(&seed) % 30);
@@ -245,11 +235,10 @@ static void random_codebooks(void **state)
 }
 
 /* Random bytes under many tables: refused or not, never outside of the guarded buffers. */
-static void random_streams(void **state)
+TEST(random_streams)
 {
     static const uint64_t counts[] = {1, 30, 2000, 4095, 4096, 20000, 70000};
     uint64_t seed = SEED;
-    (void)state;
     print_message("# seed %u\n", SEED);
     for (uint32_t round = 0; round < 3000; round++) {
         struct huff_lengths t = example_lengths();
@@ -277,12 +266,11 @@ static void random_streams(void **state)
 }
 
 /* 5000 symbols of a two-symbol table are 4 sub-streams of 157 bytes, 1250 bits each. */
-static void directories(void **state)
+TEST(directories)
 {
     static uint8_t bytes[4096];
     uint8_t dst[5000];
     struct huff_lengths t = example_lengths();
-    (void)state;
     t.n_symbols = t.n_present = 2;
     t.len[0] = t.len[1] = t.max_len = 1;
     t.len[2] = t.len[3] = 0;
@@ -320,11 +308,10 @@ static enum pith_status decode_at_page(const struct huff_lengths *t, const uint8
 }
 
 /* 4994 symbols of one bit: sub-streams of 156, 157, 156 and 157 bytes. */
-static void uneven_directories(void **state)
+TEST(uneven_directories)
 {
     static uint8_t bytes[4 + 626];
     struct huff_lengths t = example_lengths();
-    (void)state;
     t.n_symbols = t.n_present = 2;
     t.len[0] = t.len[1] = t.max_len = 1;
     t.len[2] = t.len[3] = 0;
@@ -342,12 +329,11 @@ static void uneven_directories(void **state)
 }
 
 /* Only the directory is read: sub-streams of 16 MB need not be there. */
-static void widest_directories(void **state)
+TEST(widest_directories)
 {
     static const uint8_t of_24[12] = {0, 24, [2 + 8] = 0x80}, of_25[13] = {0, 25, [2 + 9] = 0x04};
     struct huff_lengths t = example_lengths();
     struct huff_stream s;
-    (void)state;
     assert_int_equal(pith_huff_stream_open(&s, (struct stream){of_24, 1u << 26}, 5000, &t, NULL, 3),
                      PITH_OK);
     assert_int_equal(pith_huff_stream_open(&s, (struct stream){of_25, 1u << 26}, 5000, &t, NULL, 3),
@@ -393,9 +379,8 @@ static enum pith_status read_books(const struct bits *b, uint64_t n_groups, uint
     return st;
 }
 
-static void raw_books(void **state)
+TEST(raw_books)
 {
-    (void)state;
     static const struct {
         uint32_t first, second;
         enum pith_status want;
@@ -413,11 +398,10 @@ static void raw_books(void **state)
     }
 }
 
-static void heads_of_books(void **state)
+TEST(heads_of_books)
 {
     struct codebook_reader r;
     struct bits b = coded_book(0, 30);
-    (void)state;
     assert_int_equal(pith_codebook_open(&r, b.bytes, 2, 1, 2), PITH_OK);
     b = coded_book(0, 31);
     assert_int_equal(pith_codebook_open(&r, b.bytes, 2, 1, 2), PITH_ERR_CORRUPT);
@@ -451,9 +435,8 @@ static enum pith_status uniform_book(uint32_t exponent, uint32_t k, uint32_t n_n
     return padding ? all : st;
 }
 
-static void uniform_books(void **state)
+TEST(uniform_books)
 {
-    (void)state;
     assert_int_equal(uniform_book(127, 2, 1, 1, 0), PITH_OK);
     assert_int_equal(uniform_book(127, 2, 1, 1, 1), PITH_ERR_CORRUPT); /* a bit behind the book */
     assert_int_equal(uniform_book(127, 2, 3, 0, 0), PITH_ERR_CORRUPT); /* three of two below zero */
@@ -468,9 +451,8 @@ static void uniform_books(void **state)
 
 /* Near steps of eight bits, the exponent alone: 0 and 255 are none, and a difference that leaves
  * the eight bits is none although 2^9 more of them are the same bits of a float. */
-static void near_books(void **state)
+TEST(near_books)
 {
-    (void)state;
     for (uint32_t exponent = 0; exponent < 256; exponent += exponent == 1 ? 254 : 1) {
         struct bits b = coded_book(31, 24);
         put_bits(&b, exponent, 8);
@@ -489,12 +471,11 @@ static void near_books(void **state)
 }
 
 /* One symbol takes no bits, however many there are. */
-static void no_bits(void **state)
+TEST(no_bits)
 {
     struct huff_lengths t = example_lengths();
     static uint8_t dst[100000];
     static const uint8_t directory[] = {0, 0, 0};
-    (void)state;
     t.n_symbols = 8;
     t.n_present = 1;
     t.max_len = 0;
@@ -507,25 +488,4 @@ static void no_bits(void **state)
     assert_int_equal(decode(&t, directory, 1, 100, dst), PITH_ERR_CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream_example),
-        cmocka_unit_test(support_example),
-        cmocka_unit_test(support_limits),
-        cmocka_unit_test(codebook_example),
-        cmocka_unit_test(codebooks_of_i8),
-        cmocka_unit_test(random_codebooks),
-        cmocka_unit_test(random_streams),
-        cmocka_unit_test(directories),
-        cmocka_unit_test(no_bits),
-        cmocka_unit_test(support_table_end),
-        cmocka_unit_test(uneven_directories),
-        cmocka_unit_test(widest_directories),
-        cmocka_unit_test(raw_books),
-        cmocka_unit_test(heads_of_books),
-        cmocka_unit_test(uniform_books),
-        cmocka_unit_test(near_books),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

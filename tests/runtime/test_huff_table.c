@@ -2,11 +2,8 @@
 /* Tables: every length vector of up to five symbols and six bits is accepted exactly when it is a
  * complete prefix code; every decode table entry agrees with codes assigned by the rule of
  * docs/format-streams.md; malformed tables are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "decode/huff_table.h"
 
 struct bits {
@@ -93,10 +90,9 @@ static void check_entries(const struct huff_lengths *t, uint32_t bits)
     }
 }
 
-static void every_short_vector(void **state)
+TEST(every_short_vector)
 {
     uint32_t accepted = 0;
-    (void)state;
     for (uint32_t v = 0; v < 16807; v++) {
         uint8_t len[5];
         uint32_t n = 0, present = 0, kraft = 0;
@@ -127,11 +123,10 @@ static void every_short_vector(void **state)
     assert_int_equal(accepted, 10 * 1 + 10 * 3 + 5 * 13 + 1 * 75);
 }
 
-static void longest_codes(void **state)
+TEST(longest_codes)
 {
     uint8_t len[256] = {0};
     struct huff_lengths t;
-    (void)state;
     for (uint32_t s = 0; s < 12; s++)
         len[s] = (uint8_t)(s + 1);
     len[12] = 12;
@@ -152,33 +147,30 @@ static void longest_codes(void **state)
 }
 
 /* Two codes of 13 bits beside two of one: a sum of units of 2^-12 would not see them. */
-static void no_longer_codes(void **state)
+TEST(no_longer_codes)
 {
     static const uint8_t len[] = {13, 13, 1, 1},
                          longest[] = {12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
     struct huff_lengths t;
-    (void)state;
     struct bits b = raw_table(len, 4);
     assert_int_equal(read_table(&b, &t), PITH_ERR_CORRUPT);
     b = raw_table(longest, 13);
     assert_int_equal(read_table(&b, &t), PITH_OK);
 }
 
-static void document_example(void **state)
+TEST(document_example)
 {
     static const uint8_t bytes[] = {0x03, 0xd1, 0x03}, len[] = {2, 1, 3, 3};
     struct bit_reader r = bit_reader_of(bytes, sizeof bytes);
     struct huff_lengths t;
-    (void)state;
     assert_int_equal(pith_huff_read_lengths(&r, &t), PITH_OK);
     assert_true(br_at_end(&r));
     assert_int_equal(t.n_symbols, 4);
     assert_memory_equal(t.len, len, 4);
 }
 
-static void one_symbol(void **state)
+TEST(one_symbol)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 256; n++) {
         struct bits b = {{0}, 0};
         struct huff_lengths t;
@@ -214,9 +206,8 @@ static enum pith_status with_runs(uint32_t first, const uint32_t *run, uint32_t 
     return read_table(&b, &t);
 }
 
-static void presence_runs(void **state)
+TEST(presence_runs)
 {
-    (void)state;
     assert_int_equal(with_runs(1, (uint32_t[]){2, 5, 1}, 3), PITH_OK);
     assert_int_equal(with_runs(0, (uint32_t[]){5, 3}, 2), PITH_OK);
     assert_int_equal(with_runs(0, (uint32_t[]){5, 4}, 2), PITH_ERR_CORRUPT);
@@ -242,11 +233,10 @@ static struct bits falling_lengths(uint32_t end)
 
 /* The largest difference is coded by 22 ones. One more, in the place of the zero that ends them, is
  * refused. */
-static void largest_difference(void **state)
+TEST(largest_difference)
 {
     struct huff_lengths t;
     struct bits b = falling_lengths(0);
-    (void)state;
     assert_int_equal(read_table(&b, &t), PITH_OK);
     assert_int_equal(t.len[1], 12);
     assert_int_equal(t.len[12], 2);
@@ -255,11 +245,10 @@ static void largest_difference(void **state)
 }
 
 /* Differences of 0 are bits of 0, as what lies behind the end is read. */
-static void truncated_differences(void **state)
+TEST(truncated_differences)
 {
     struct bits b = {{0}, 0};
     struct huff_lengths t;
-    (void)state;
     put(&b, 1 | 3 << 1, 4); /* 16 symbols */
     put(&b, 0, 4);
     put(&b, 3, 4); /* 4 bits each */
@@ -271,10 +260,9 @@ static void truncated_differences(void **state)
 }
 
 /* Rice-coded differences that leave 1..12, or are too long. */
-static void bad_lengths(void **state)
+TEST(bad_lengths)
 {
     struct huff_lengths t;
-    (void)state;
     for (uint32_t first = 1; first <= 16; first++)
         for (uint32_t z = 0; z <= 30; z++) {
             struct bits b = {{0}, 0};
@@ -292,11 +280,10 @@ static void bad_lengths(void **state)
     assert_int_equal(read_table(&b, &t), PITH_ERR_CORRUPT);
 }
 
-static void truncated(void **state)
+TEST(truncated)
 {
     uint8_t len[40];
     struct huff_lengths t;
-    (void)state;
     for (uint32_t s = 0; s < 40; s++)
         len[s] = s < 24 ? 5 : 6;
     struct bits b = raw_table(len, 40);
@@ -307,14 +294,4 @@ static void truncated(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_short_vector), cmocka_unit_test(longest_codes),
-        cmocka_unit_test(document_example),   cmocka_unit_test(one_symbol),
-        cmocka_unit_test(presence_runs),      cmocka_unit_test(bad_lengths),
-        cmocka_unit_test(truncated),          cmocka_unit_test(no_longer_codes),
-        cmocka_unit_test(largest_difference), cmocka_unit_test(truncated_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,9 +2,8 @@
 /* Integer convolutions and matrix products as plans run them (integer_case.h). */
 #include "integer_case.h"
 
-static void test_convolutions(void **state)
+TEST(test_convolutions)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES; i++) {
         struct shape x = random_input();
         enum pith_type type = byte_type();
@@ -19,9 +18,8 @@ static void test_convolutions(void **state)
 
 /* Patches, as transformers have them: windows that lie apart, with what no window sees between them
  * now and then. */
-static void test_patches(void **state)
+TEST(test_patches)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES / 4; i++) {
         const uint32_t kernel = pick(4, 16), stride = kernel + pick(0, 3) / 3;
         const uint32_t high = stride * pick(2, 5) + pick(0, 3), wide = stride * pick(2, 5);
@@ -47,9 +45,8 @@ static uint32_t real_node(struct layer *l, uint32_t acc)
 }
 
 /* Sums that are read as they are, or as real numbers. */
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES / 4; i++) {
         struct shape x = random_input();
         enum pith_type type = byte_type();
@@ -63,9 +60,8 @@ static void test_sums(void **state)
     }
 }
 
-static void test_products(void **state)
+TEST(test_products)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES; i++) {
         uint32_t k = pick(1, 90), n = pick(1, 150);
         struct shape x = {.rank = pick(1, 3), .dim = {pick(1, 3), pick(1, 40), k}};
@@ -96,9 +92,8 @@ static uint32_t words_weight(enum pith_type type, struct shape s)
 }
 
 /* Products of 16 bits leave their sums, which a Requantize reads or nothing. */
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES / 2; i++) {
         struct shape x = random_input();
         enum pith_type type = pick(0, 1) ? PITH_I16 : PITH_U16;
@@ -219,9 +214,8 @@ static uint32_t pruned_weights(struct shape s, enum kept_where where, uint32_t k
 
 /* They are multiplied in slots where there is a kernel, and give the
  * bits of dense ones. */
-static void test_pruned_products(void **state)
+TEST(test_pruned_products)
 {
-    (void)state;
     const bool slots = pith_cpu_features() & (PITH_CPU_AVX2 | PITH_CPU_DOTPROD);
     for (uint32_t i = 0; i < 40; i++) {
         uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(0, 1) ? pick(1, 9) : pick(10, 70);
@@ -245,9 +239,8 @@ static void test_pruned_products(void **state)
 
 /* So many nonzeros of few values are halved; and groups may lie further apart than one step goes,
  * which needs more of them than are promised room where there are few. */
-static void test_slots_of_large_products(void **state)
+TEST(test_slots_of_large_products)
 {
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         const bool is_far = i % 2;
         uint32_t k = is_far ? pick(9000, 14000) : 2500, n = is_far ? pick(1, 40) : 1400;
@@ -280,9 +273,8 @@ static bool has_slots(const struct conv_case *c)
 }
 
 /* Convolutions of one tap are such products; of more taps, windows are copied. */
-static void test_pruned_convolutions(void **state)
+TEST(test_pruned_convolutions)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES / 4; i++) {
         struct shape x = random_input();
         x.dim[1] = pick(0, 1) ? 64 : pick(70, 140);
@@ -306,9 +298,8 @@ static void test_pruned_convolutions(void **state)
 }
 
 /* Weights around a zero point of their own, three axes, a second reader: the plain operator. */
-static void test_what_is_not_packed(void **state)
+TEST(test_what_is_not_packed)
 {
-    (void)state;
     for (uint32_t i = 0; i < 20; i++) {
         struct shape x = random_input();
         if (i % 2 == 0)
@@ -328,18 +319,4 @@ static void test_what_is_not_packed(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_patches),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_pruned_products),
-        cmocka_unit_test(test_slots_of_large_products),
-        cmocka_unit_test(test_pruned_convolutions),
-        cmocka_unit_test(test_what_is_not_packed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

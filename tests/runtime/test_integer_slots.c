@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_integer_slots.c - slots have every nonzero once, and groups begin at the same lane as the
  * one before where that leaves hardly more of them empty. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "kernels/kernels.h"
 #include "products/integer_conv.h"
 #include "products/integer_slots.h"
@@ -73,17 +71,12 @@ static uint32_t alike_of(uint32_t each, bool balanced)
     return alike * 100 / slots_panel(packed, 0)->groups;
 }
 
-static void test_groups_share_where_they_begin(void **state)
+TEST(test_groups_share_where_they_begin)
 {
-    (void)state;
     assert_in_range(alike_of(4, false), 65, 100); /* three of four */
     assert_in_range(alike_of(10, false), 40, 60); /* one of two */
     assert_in_range(alike_of(40, false), 0, 10);  /* each reaches as far as it can */
     assert_in_range(alike_of(8, true), 70, 100);  /* all of a window but one */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_groups_share_where_they_begin)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

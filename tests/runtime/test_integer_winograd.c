@@ -3,9 +3,8 @@
 #include "integer_case.h"
 
 /* The largest sums that there are: of 227 channels, every pixel and weight -128. */
-static void test_winograd_of_many_channels(void **state)
+TEST(test_winograd_of_many_channels)
 {
-    (void)state;
     static const uint32_t pad[4] = {0, 0, 0, 0};
     struct shape x = {4, {1, 1, 6, 6}};
     uint32_t v = new_graph(&x, PITH_U8);
@@ -36,10 +35,4 @@ static void test_winograd_of_many_channels(void **state)
     release_case();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_winograd_of_many_channels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

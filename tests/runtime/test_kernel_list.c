@@ -2,10 +2,8 @@
 /* test_kernel_list.c - every entry of the lists of kernels is what a table of its features runs,
  * and is masked where they are: so the tests of the tables (test_kernels_*.c), which go through the
  * same levels, run every kernel against its reference. And costs decide which kernel is planned. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "cpu_levels.h"
 #include "kernels/kernels.h"
 #include "products/integer_conv.h"
@@ -44,9 +42,8 @@ static struct pith_kernels table_of(uint32_t features)
 #define CHECK_ROW(member, type, name, features) CHECK(row.member, name, features)
 #define CHECK_INTEGER(member, type, name, features) CHECK(integer.member, name, features)
 
-static void test_every_entry(void **state)
+TEST(test_every_entry)
 {
-    (void)state;
     SPARSE_KERNELS(CHECK_SPARSE)
     DENSE_KERNELS(CHECK_DENSE)
     ROW_KERNELS(CHECK_ROW)
@@ -67,9 +64,8 @@ static const char *kernel_for(const struct weight_case *c, const struct pith_cos
 }
 
 /* What decides is the given speed, not the machine. */
-static void test_costs_decide(void **state)
+TEST(test_costs_decide)
 {
-    (void)state;
     uint64_t seed = 3;
     struct weight_want want = {.rows = 64,
                                .cols = 96,
@@ -93,11 +89,4 @@ static void test_costs_decide(void **state)
     case_free(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_entry),
-        cmocka_unit_test(test_costs_decide),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

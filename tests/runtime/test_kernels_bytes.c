@@ -2,10 +2,8 @@
 /* The kernels of rows of bytes of every level of this machine against the reference's, and that
  * against what they are to do: equal bits, and buffers that end at an unmapped page. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "integer_kernel_case.h"
 #include "kernels/ref/integer_element.h"
 
@@ -107,9 +105,8 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
 
 /* Every pair of bytes, of scales whose quotients lie in the middle between integers now and then,
  * or all of them, and of ones that are close to the largest. */
-static void test_sums_of_rows(void **state)
+TEST(test_sums_of_rows)
 {
-    (void)state;
     enum { PAIRS = 65536 };
     static uint8_t a[PAIRS], b[PAIRS], expected[PAIRS], y[PAIRS];
     struct integer_kernels k, reference;
@@ -137,9 +134,8 @@ static void test_sums_of_rows(void **state)
     }
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     struct integer_kernels k, reference;
     pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
@@ -149,9 +145,8 @@ static void test_rows(void **state)
         }
 }
 
-static void test_largest(void **state)
+TEST(test_largest)
 {
-    (void)state;
     struct integer_kernels k, reference;
     pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
@@ -160,9 +155,8 @@ static void test_largest(void **state)
 }
 
 /* The reference itself, by hand: two windows of two rows and columns, which share one. */
-static void test_rule_of_largest(void **state)
+TEST(test_rule_of_largest)
 {
-    (void)state;
     const uint8_t x[] = {1, 9, 200, 0,   5, 7, /* two bytes a pixel */
                          3, 2, 4,   130, 6, 8};
     struct largest_bytes l = {
@@ -178,9 +172,8 @@ static void test_rule_of_largest(void **state)
 }
 
 /* The reference rows against the rule, for all bytes and zero points. */
-static void test_rule_of_rows(void **state)
+TEST(test_rule_of_rows)
 {
-    (void)state;
     const float scale = 0.37f;
     struct integer_kernels reference;
     pith_integer_kernels_fill(&reference, 0);
@@ -231,9 +224,8 @@ static void check_interleave(const struct byte_rows *r, const struct byte_rows *
         guard_free(&row[i]);
 }
 
-static void test_interleave(void **state)
+TEST(test_interleave)
 {
-    (void)state;
     struct integer_kernels k, reference;
     pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
@@ -243,9 +235,8 @@ static void test_interleave(void **state)
 }
 
 /* The reference itself, by hand: pairs of three rows, of which one is not there. */
-static void test_rule_of_interleave(void **state)
+TEST(test_rule_of_interleave)
 {
-    (void)state;
     const uint8_t a[] = {1, 2, 3, 4}, b[] = {0x81, 6, 7, 8};
     const uint8_t *x[] = {a, NULL, b};
     const struct interleave job = {
@@ -261,16 +252,4 @@ static void test_rule_of_interleave(void **state)
     assert_memory_equal(y, expected, sizeof y);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_sums_of_rows),
-        cmocka_unit_test(test_rule_of_rows),
-        cmocka_unit_test(test_largest),
-        cmocka_unit_test(test_rule_of_largest),
-        cmocka_unit_test(test_interleave),
-        cmocka_unit_test(test_rule_of_interleave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

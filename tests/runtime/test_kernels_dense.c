@@ -5,11 +5,9 @@
  * exact sum by at most (T + 1) u sum |a b| (1 + small), u = 2^-24; bias and residual are two more
  * terms. With T >= 1, 2 (T + 2) u sum |a b| covers it. The activations used here have slopes of at
  * most 1.5 (hard swish) and are themselves computed to a few u of values below 4. */
-#include <stdarg.h>
-#include <setjmp.h>
 #include <string.h>
 #include <math.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "kernels/ref/activate.h"
 #include "kernels/ref/integer_element.h"
 #include "guard_page.h"
@@ -191,9 +189,8 @@ static void gemm_level(const struct dense_kernels *d)
             check_gemm_of(d, m, n, pick(1, 40), 1, WIDE);
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     each_level(gemm_level);
 }
 
@@ -247,9 +244,8 @@ static void im2col_level(const struct dense_kernels *d)
     }
 }
 
-static void test_im2col(void **state)
+TEST(test_im2col)
 {
-    (void)state;
     each_level(im2col_level);
 }
 
@@ -269,9 +265,8 @@ static void even_level(const struct dense_kernels *d)
     }
 }
 
-static void test_even(void **state)
+TEST(test_even)
 {
-    (void)state;
     each_level(even_level);
 }
 
@@ -333,9 +328,8 @@ static void rows_level(const struct dense_kernels *d)
         check_rows(d, i % 2);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     each_level(rows_level);
 }
 
@@ -436,9 +430,8 @@ static void depthwise_level(const struct dense_kernels *d)
     }
 }
 
-static void test_depthwise(void **state)
+TEST(test_depthwise)
 {
-    (void)state;
     each_level(depthwise_level);
 }
 
@@ -493,9 +486,8 @@ static void gemv_level(const struct dense_kernels *d)
         check_gemv(d, pick(1, 9), i % 2 ? 4096 : pick(4097, 4200));
 }
 
-static void test_gemv(void **state)
+TEST(test_gemv)
 {
-    (void)state;
     each_level(gemv_level);
 }
 
@@ -538,9 +530,8 @@ static void max_level(const struct dense_kernels *d)
     }
 }
 
-static void test_max(void **state)
+TEST(test_max)
 {
-    (void)state;
     each_level(max_level);
 }
 
@@ -704,15 +695,13 @@ static void winograd_level(const struct dense_kernels *d)
     }
 }
 
-static void test_winograd(void **state)
+TEST(test_winograd)
 {
-    (void)state;
     each_level(winograd_level);
 }
 
-static void test_specials_pass(void **state)
+TEST(test_specials_pass)
 {
-    (void)state;
     /* NaN goes through relu and clip at every level, -0 stays */
     for (uint32_t i = 0; i < N_LEVELS; i++) {
         struct dense_kernels d;
@@ -740,14 +729,4 @@ static void test_specials_pass(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_im2col),
-        cmocka_unit_test(test_even),          cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_gemv),
-        cmocka_unit_test(test_winograd),      cmocka_unit_test(test_max),
-        cmocka_unit_test(test_specials_pass),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

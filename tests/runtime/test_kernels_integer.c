@@ -3,10 +3,8 @@
  * equal bits, for all tails of shapes, values as large as they get, every zero point, and buffers
  * that end at an unmapped page. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "integer_kernel_case.h"
 #include "kernels/ref/integer_element.h"
 
@@ -189,9 +187,8 @@ static struct requantize pruned_product(struct byte_product *p, uint32_t rows, u
 }
 
 /* Slots that hold all, and ones that leave some to be kept apart. */
-static void test_gemm_of_slots(void **state)
+TEST(test_gemm_of_slots)
 {
-    (void)state;
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES / 4; i++) {
@@ -209,9 +206,8 @@ static void test_gemm_of_slots(void **state)
     }
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
@@ -234,9 +230,8 @@ static void test_gemm(void **state)
     }
 }
 
-static void test_gemm_of_grids(void **state)
+TEST(test_gemm_of_grids)
 {
-    (void)state;
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
@@ -311,9 +306,8 @@ static void check_words(const struct byte_product *p, const struct integer_kerne
     guard_free(&y);
 }
 
-static void test_gemm_of_words(void **state)
+TEST(test_gemm_of_words)
 {
-    (void)state;
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
@@ -402,9 +396,8 @@ static void run_winograd_out(const struct integer_kernels *k, uint32_t outputs)
     guard_free(&factor);
 }
 
-static void test_winograd(void **state)
+TEST(test_winograd)
 {
-    (void)state;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++)
         for (uint32_t level = 0; next_level(&level, &k);)
@@ -462,9 +455,8 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
     guard_free(&y);
 }
 
-static void test_depthwise(void **state)
+TEST(test_depthwise)
 {
-    (void)state;
     static struct byte_depthwise p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
@@ -485,12 +477,4 @@ static void test_depthwise(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_gemm_of_grids),
-        cmocka_unit_test(test_gemm_of_slots), cmocka_unit_test(test_gemm_of_words),
-        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_winograd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,10 +2,7 @@
 /* Row kernels: every level gives the bits of the reference, for all tail lengths, in place too, on
  * rows that end where memory ends; the reference itself against double arithmetic. So does
  * pack_rows_f32, which only moves. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,13 +68,12 @@ static bool call(const struct row_kernels *k, int i, const float *x, float *y, s
     return i < 8;
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
     static const char *const names[] = {"tanh",      "sigmoid", "erf",   "gelu",
                                         "gelu tanh", "relu",    "swish", "exp"};
     struct pith_kernels ref, k;
     uint64_t seed = 1;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t level = 0; level < N_LEVELS; level++)
         for (size_t n = 1; level_table(level, &k) && n <= LONGEST; n += n < 70 ? 1 : 23) {
@@ -99,11 +95,10 @@ static void test_rows(void **state)
 
 /* Rows of every length that are computed side by side, and longer ones, are what each is alone: in
  * place, too. */
-static void test_softmax(void **state)
+TEST(test_softmax)
 {
     struct pith_kernels ref, k;
     uint64_t seed = 6;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t n = 1; n < 70; n++)
         for (size_t rows = 1; rows < 40; rows += 6) {
@@ -144,11 +139,10 @@ static void by_hand(enum binary_kind kind, float a, float b, float *y, uint8_t *
 }
 
 /* Every kind at every way of steps, and the result over either operand. */
-static void test_binary(void **state)
+TEST(test_binary)
 {
     struct pith_kernels k;
     uint64_t seed = 7;
-    (void)state;
     for (size_t level = 0; level < N_LEVELS; level++)
         for (size_t n = 1; level_table(level, &k) && k.row.elementwise && n < 90; n++)
             for (int kind = 0; kind < 4 * BINARY_KINDS; kind++) {
@@ -183,12 +177,11 @@ static void test_binary(void **state)
 }
 
 /* Activations and functions of one number, in place too. */
-static void test_elementwise(void **state)
+TEST(test_elementwise)
 {
     static const enum act_kind acts[] = {ACT_LEAKY, ACT_HARD_SIGMOID, ACT_HARD_SWISH};
     struct pith_kernels k;
     uint64_t seed = 8;
-    (void)state;
     for (size_t level = 0; level < N_LEVELS; level++)
         for (size_t n = 1; level_table(level, &k) && k.row.elementwise && n < 90; n++) {
             struct guarded in = guard_new(n * sizeof(float), 1);
@@ -221,11 +214,10 @@ static void test_elementwise(void **state)
 }
 
 /* Rows longer than the pieces that are bounded at a time; what is no number stays so. */
-static void test_clip(void **state)
+TEST(test_clip)
 {
     struct pith_kernels k;
     uint64_t seed = 3;
-    (void)state;
     for (size_t level = 0; level <= N_LEVELS; level++)
         for (size_t n = 1; n < 3000; n += n < 40 ? 1 : 331) {
             if (level == N_LEVELS)
@@ -248,11 +240,10 @@ static void test_clip(void **state)
         }
 }
 
-static void test_layer_norm(void **state)
+TEST(test_layer_norm)
 {
     struct pith_kernels ref, k;
     uint64_t seed = 2;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t n = 1; n <= 700; n += n < 40 ? 1 : 61) {
         float x[700], scale[700], bias[700], want[700], y[700];
@@ -282,11 +273,10 @@ static void test_layer_norm(void **state)
 }
 
 /* Rows together are what each is alone, at every level and in place. */
-static void test_rows_together(void **state)
+TEST(test_rows_together)
 {
     struct pith_kernels ref, k;
     uint64_t seed = 9;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t n = 1; n < 70; n++)
         for (size_t rows = 1; rows < 40; rows += 6) {
@@ -323,11 +313,10 @@ static void test_rows_together(void **state)
 
 /* Columns of rows that lie apart, one NaN among them; the last row ends before a page of its own.
  */
-static void test_columns(void **state)
+TEST(test_columns)
 {
     struct pith_kernels ref, k;
     uint64_t seed = 11;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t width = 1; width <= 70; width++) {
         const size_t rows = 1 + random_u64(&seed) % 150, ld = width + random_u64(&seed) % 5;
@@ -365,11 +354,10 @@ static void test_columns(void **state)
     }
 }
 
-static void test_softmax_columns(void **state)
+TEST(test_softmax_columns)
 {
     struct pith_kernels ref, k;
     uint64_t seed = 3;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t width = 1; width <= DENSE_MAX_NR; width++) {
         size_t n = 1 + random_u64(&seed) % 40, ld = width + random_u64(&seed) % 5;
@@ -398,11 +386,10 @@ static void test_softmax_columns(void **state)
     }
 }
 
-static void test_where(void **state)
+TEST(test_where)
 {
     struct pith_kernels ref, k;
     uint64_t seed = 4;
-    (void)state;
     pith_kernels_fill(&ref, 0);
     for (size_t level = 0; level < N_LEVELS; level++)
         for (size_t n = 1; level_table(level, &k) && n < 90; n++)
@@ -421,11 +408,10 @@ static void test_where(void **state)
             }
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
     struct pith_kernels k;
     uint64_t seed = 5;
-    (void)state;
     for (int turn = 0; turn < 400; turn++) {
         size_t rows = 1 + random_u64(&seed) % 70, n = 1 + random_u64(&seed) % 30;
         uint32_t mr = (uint32_t[]){4, 8, 24, 48, 6, 1}[random_u64(&seed) % 6];
@@ -455,15 +441,4 @@ static void test_pack(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_softmax),       cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_elementwise),   cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_rows_together), cmocka_unit_test(test_where),
-        cmocka_unit_test(test_columns),       cmocka_unit_test(test_softmax_columns),
-        cmocka_unit_test(test_pack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -5,11 +5,9 @@
  * Bound. A sum of K products in f32, in any order, each product rounded or fused, differs from the
  * exact sum by at most (K + 1) u sum |w x| (1 + small), u = 2^-24; for K >= 1 that is below
  * 2 K u sum |w x|. Values are far from underflow. */
-#include <stdarg.h>
-#include <setjmp.h>
 #include <string.h>
 #include <math.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "kernels/kernel_sparse.h"
 #include "products/integer_conv.h"
 #include "products/quad_form.h"
@@ -159,24 +157,21 @@ static void each_pattern(struct weight_want want, enum run_form_kind kind)
     }
 }
 
-static void test_csr_value(void **state)
+TEST(test_csr_value)
 {
-    (void)state;
     each_pattern((struct weight_want){.scale = 1}, FORM_CSR_VALUE);
 }
 
-static void test_csr_codebook(void **state)
+TEST(test_csr_codebook)
 {
-    (void)state;
     static const uint32_t sizes[] = {1, 16, 17, 32, 33, 256};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         each_pattern((struct weight_want){.scale = 1, .n_centroids = sizes[i], .n_groups = 1},
                      FORM_CSR_CODEBOOK);
 }
 
-static void test_csr_row_codebooks(void **state)
+TEST(test_csr_row_codebooks)
 {
-    (void)state;
     static const uint32_t sizes[] = {5, 32, 256};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check(&(struct weight_want){.scale = 1,
@@ -188,9 +183,8 @@ static void test_csr_row_codebooks(void **state)
               FORM_CSR_CODEBOOK);
 }
 
-static void test_window(void **state)
+TEST(test_window)
 {
-    (void)state;
     static const uint32_t sizes[] = {1, 16, 31, 32};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         each_pattern((struct weight_want){.scale = 1, .n_centroids = sizes[i], .n_groups = 1},
@@ -199,9 +193,8 @@ static void test_window(void **state)
     assert_true(n_windows > 300);
 }
 
-static void test_dense(void **state)
+TEST(test_dense)
 {
-    (void)state;
     static const struct {
         uint32_t n_centroids;
         enum run_form_kind kind;
@@ -219,9 +212,8 @@ static void test_dense(void **state)
 }
 
 /* Sums of the size of the largest floats, and products near the smallest normal ones. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
-    (void)state;
     static const float scales[] = {0x1p117f, 0x1p-100f};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         struct weight_want want = {
@@ -240,9 +232,8 @@ static void test_extremes(void **state)
 }
 
 /* A slot that holds nothing must not read x: a NaN there stays out of rows that lack the column. */
-static void test_empty_slots_read_nothing(void **state)
+TEST(test_empty_slots_read_nothing)
 {
-    (void)state;
     struct weight_want want = {.scale = 1,
                                .rows = 16,
                                .cols = 64,
@@ -310,9 +301,8 @@ static void check_rows(struct weight_want want, enum run_form_kind kind, uint32_
     case_free(&p.k);
 }
 
-static void test_window_rows(void **state)
+TEST(test_window_rows)
 {
-    (void)state;
     for (uint32_t m = 1; m <= 9; m++)
         check_rows((struct weight_want){.scale = 1,
                                         .rows = m % 2 ? 37 : 16,
@@ -324,9 +314,8 @@ static void test_window_rows(void **state)
 }
 
 /* Columns of one panel and of several, codebooks of the tensor and of each row. */
-static void test_dense_rows(void **state)
+TEST(test_dense_rows)
 {
-    (void)state;
     static const uint32_t cols[] = {1, 95, 383, 384, 385, 777};
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
         for (uint32_t m = 2; m <= 17; m++) {
@@ -474,9 +463,8 @@ static void skip_where_masks_read(void)
 
 /* One block and several, units that are full and not, all ends of vectors, every way weights are
  * kept; columns as convolutions have them. */
-static void test_quads(void **state)
+TEST(test_quads)
 {
-    (void)state;
     skip_where_masks_read();
     static const uint32_t sizes[] = {0, 1, 16, 255, 256};
     for (uint32_t n = 1; n <= QUAD_WIDTH_MAX; n++) {
@@ -582,9 +570,8 @@ static void check_tail(const struct weight_want *want, uint32_t n)
     case_free(&p.k);
 }
 
-static void test_tail(void **state)
+TEST(test_tail)
 {
-    (void)state;
     skip_where_masks_read();
     for (uint32_t n = 17; n <= 40; n++)
         if (n % QUAD_WIDTH_STEP >= 1 && n % QUAD_WIDTH_STEP <= 8) {
@@ -599,9 +586,8 @@ static void test_tail(void **state)
 }
 
 /* A dense weight has none, and one with a codebook a row keeps its values. */
-static void test_quads_need(void **state)
+TEST(test_quads_need)
 {
-    (void)state;
     skip_where_masks_read();
     struct quad_need need;
     struct weight_want want = {.scale = 1, .rows = 20, .cols = 30, .density = 0.4};
@@ -614,21 +600,4 @@ static void test_quads_need(void **state)
     check_quads(&want, 1, 32, 18);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csr_value),
-        cmocka_unit_test(test_csr_codebook),
-        cmocka_unit_test(test_csr_row_codebooks),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_empty_slots_read_nothing),
-        cmocka_unit_test(test_window_rows),
-        cmocka_unit_test(test_dense_rows),
-        cmocka_unit_test(test_quads),
-        cmocka_unit_test(test_tail),
-        cmocka_unit_test(test_quads_need),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

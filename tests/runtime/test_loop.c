@@ -83,9 +83,8 @@ static void run(const struct job *j)
 }
 
 /* a, b = b, a + b: both are read before either is written. */
-static void test_fibonacci(void **state)
+TEST(test_fibonacci)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t x = gd_input(0), y = gd_input(0);
@@ -109,9 +108,8 @@ static void test_fibonacci(void **state)
 }
 
 /* Three states change places, one of them through a view; a fourth stays. */
-static void test_rotation(void **state)
+TEST(test_rotation)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t in[4];
@@ -139,9 +137,8 @@ static void test_rotation(void **state)
 }
 
 /* What a scan is: a row of x in, a sum and the rows so far out. */
-static void test_accumulate(void **state)
+TEST(test_accumulate)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t x = gd_input(2, 3, 2), start = gd_input(1, 2);
@@ -164,9 +161,8 @@ static void test_accumulate(void **state)
 }
 
 /* As often as an input says, but no more than TRIPS; not at all: the states stay. */
-static void test_count(void **state)
+TEST(test_count)
 {
-    (void)state;
     static const int64_t count[] = {0, -5, 1, 3, 7, 8, INT64_MAX, INT64_MIN};
     static const float want[] = {5, 5, 6, 8, 12, 12, 12, 5};
     for (uint32_t m = 0; m < 2; m++) {
@@ -190,9 +186,8 @@ static void test_count(void **state)
 
 /* While the sum is below ten, at most five times; a condition that is false at first lets nothing
  * run. */
-static void test_condition(void **state)
+TEST(test_condition)
 {
-    (void)state;
     static const float start[] = {0, 9, 9.5f, 10, 11, -100};
     static const float want[] = {5, 10, 10.5f, 10, 11, -95};
     for (uint32_t m = 0; m < 2; m++) {
@@ -213,9 +208,8 @@ static void test_condition(void **state)
 }
 
 /* A loop in a loop; both read x, which an operator before it could have been written over. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t in = gd_input(1, 4), w = gd_weight(minus, 1, 4);
@@ -242,9 +236,8 @@ static void test_nested(void **state)
     }
 }
 
-static void test_branch(void **state)
+TEST(test_branch)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t c = gd_input(0);
@@ -272,9 +265,8 @@ static void test_branch(void **state)
 
 /* Both sides write their results where they will be read. What is read on both sides is not moved
  * there by the second: the first would write over it. */
-static void test_branch_storage(void **state)
+TEST(test_branch_storage)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t c = gd_input(0);
@@ -313,9 +305,8 @@ static void test_branch_storage(void **state)
 }
 
 /* In each iteration another branch; in one of them a loop. A branch may give an outer value. */
-static void test_branch_in_loop(void **state)
+TEST(test_branch_in_loop)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t x = gd_input(0), limit = gd_weight(ten, 0), step = gd_weight(one, 0);
@@ -360,9 +351,8 @@ static void set_first_axis(int32_t *attr, void *arg)
 
 /* A shift register: the state's tail and a new row side by side, which is a view of the state
  * beside a piece of a concat. */
-static void test_shift_register(void **state)
+TEST(test_shift_register)
 {
-    (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         gd_clear();
         uint32_t x = gd_input(2, 4, 2), start = gd_input(2, 3, 2);
@@ -386,9 +376,8 @@ static void test_shift_register(void **state)
 }
 
 /* Storage of one iteration is used again in the next, and what dies in the body is reused there. */
-static void test_arena(void **state)
+TEST(test_arena)
 {
-    (void)state;
     gd_clear();
     uint32_t x = gd_input(1, 1024);
     struct gd_loop l = {.trips = 100, .n_states = 1};
@@ -404,9 +393,8 @@ static void test_arena(void **state)
 }
 
 /* Nothing joins across the border of a body. */
-static void test_no_fusion_across(void **state)
+TEST(test_no_fusion_across)
 {
-    (void)state;
     gd_clear();
     uint32_t x = gd_input(2, 4, 4), start = gd_input(2, 4, 4);
     uint32_t product = gd_node(PITH_OP_MATMUL, NULL, NULL, 1, 2, start,
@@ -444,9 +432,8 @@ static uint64_t tick(void *user)
     return ((struct log *)user)->time += 10;
 }
 
-static void test_observe(void **state)
+TEST(test_observe)
 {
-    (void)state;
     gd_clear();
     uint32_t n = gd_input(0);
     gd_input_type(PITH_I64);
@@ -490,9 +477,8 @@ static void test_observe(void **state)
 }
 
 /* Each layer's work is that of all iterations; without a bound, of one. */
-static void test_macs(void **state)
+TEST(test_macs)
 {
-    (void)state;
     static const struct {
         int32_t outer, inner;
         uint64_t times;
@@ -534,9 +520,8 @@ static uint64_t steps_of(const struct job *j, uint32_t *layer)
 }
 
 /* 2^62 iterations end at the limit, or when the caller says so; a limit that is met is none. */
-static void test_end_early(void **state)
+TEST(test_end_early)
 {
-    (void)state;
     struct patience patience = {0};
     struct pith_opts opts;
     struct job j;
@@ -582,17 +567,4 @@ static void test_end_early(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fibonacci),      cmocka_unit_test(test_rotation),
-        cmocka_unit_test(test_accumulate),     cmocka_unit_test(test_count),
-        cmocka_unit_test(test_condition),      cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_branch),         cmocka_unit_test(test_branch_in_loop),
-        cmocka_unit_test(test_branch_storage), cmocka_unit_test(test_shift_register),
-        cmocka_unit_test(test_arena),          cmocka_unit_test(test_no_fusion_across),
-        cmocka_unit_test(test_observe),        cmocka_unit_test(test_macs),
-        cmocka_unit_test(test_end_early),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -441,9 +441,8 @@ static void check_plan(uint32_t flags, uint32_t cpu_mask, uint64_t *arena_bytes)
     free(mem);
 }
 
-static void test_random_graphs(void **state)
+TEST(test_random_graphs)
 {
-    (void)state;
     uint64_t start = test_seed(20261124) << 20, shared = 0, apart = 0, bytes;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         first_seed = seed = start + round;
@@ -462,8 +461,4 @@ static void test_random_graphs(void **state)
     assert_true(shared < apart);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

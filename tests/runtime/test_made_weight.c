@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_made_weight.c - weights that a program makes, without validation: what decoders rely on
  * they test themselves, one by one, in either way of reading. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "decode/adaptive_decode.h"
 #include "decode/adaptive_model.h"
 #include "decode/plane_decode.h"

@@ -3,11 +3,8 @@
  * floats (a prime stride through the bit patterns) and over the ranges where results are neither 0
  * nor inf; exactly the special values. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/bytes.h"
 #include "kernels/ref/math_f32.h"
 #include "kernels/ref/sum_f32.h"
@@ -63,9 +60,8 @@ static void check_at(const struct function *f, float x, double *worst)
     *worst = err > *worst ? err : *worst;
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
         const struct function *f = &functions[k];
         double worst = 0;
@@ -79,9 +75,8 @@ static void test_bounds(void **state)
     }
 }
 
-static void test_pow_bounds(void **state)
+TEST(test_pow_bounds)
 {
-    (void)state;
     double worst = 0;
     uint32_t seed = 20240229;
     for (int i = 0; i < 1000000; i++) {
@@ -106,9 +101,8 @@ static void test_pow_bounds(void **state)
     assert_true(worst > 0.3);
 }
 
-static void test_special_values(void **state)
+TEST(test_special_values)
 {
-    (void)state;
     const float inf = INFINITY;
     assert_true(pith_exp_f32(0.0f) == 1.0f);
     assert_true(pith_exp_f32(-inf) == 0.0f);
@@ -134,9 +128,8 @@ static void test_special_values(void **state)
     assert_true(isnan(pith_sigmoid_f32(NAN)) && isnan(pith_sqrt_f32(NAN)));
 }
 
-static void test_pow_special_values(void **state)
+TEST(test_pow_special_values)
 {
-    (void)state;
     const float inf = INFINITY;
     assert_true(pith_pow_f32(NAN, 0.0f) == 1.0f && pith_pow_f32(1.0f, NAN) == 1.0f);
     assert_true(isnan(pith_pow_f32(2.0f, NAN)) && isnan(pith_pow_f32(NAN, 2.0f)));
@@ -150,9 +143,8 @@ static void test_pow_special_values(void **state)
 }
 
 /* Rows are the scalar functions, whatever vectors the compiler made of them. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     enum { N = 1003 };
     static float x[N], y[3][N];
     for (uint32_t start = 0; start < 50; start++) {
@@ -175,9 +167,8 @@ static void test_rows(void **state)
 }
 
 /* Lane i % 16 takes element i: with 1 in lane 0 and 2^-24 elsewhere, each lane keeps its own. */
-static void test_sum_order(void **state)
+TEST(test_sum_order)
 {
-    (void)state;
     float x[33];
     for (int i = 0; i < 33; i++)
         x[i] = i % 16 == 0 ? 1.0f : 0x1p-24f;
@@ -188,11 +179,4 @@ static void test_sum_order(void **state)
     assert_true(pith_sum_f32(x, 1) == 1.0f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_pow_bounds),
-        cmocka_unit_test(test_special_values), cmocka_unit_test(test_pow_special_values),
-        cmocka_unit_test(test_rows),           cmocka_unit_test(test_sum_order)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

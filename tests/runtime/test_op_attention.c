@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention at every level, on one thread and cut up, for all layouts and kinds of mask, against
  * sums in double; and what its shape rule refuses. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,11 +188,10 @@ static void set_up(struct one_op *t, const struct sample *p)
         one_op_in(t, 3, PITH_BOOL, 4, p->mask_dim, p->mask);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
     static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
                                       PITH_CPU_NEON};
-    (void)state;
     for (uint64_t turn = 0; turn < 250; turn++) {
         uint64_t seed = turn;
         struct sample p;
@@ -244,9 +240,8 @@ static enum pith_status refused(uint32_t input, uint32_t axis, uint32_t dim, enu
     return st;
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(refused(i, 0, 1, PITH_F32), PITH_ERR_CORRUPT);
         assert_int_equal(refused(i, 1, 1, PITH_F32), PITH_ERR_CORRUPT);
@@ -262,11 +257,4 @@ static void test_refused(void **state)
     assert_int_equal(refused(3, 0, 0, PITH_I64), PITH_ERR_UNSUPPORTED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

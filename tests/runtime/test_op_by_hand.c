@@ -14,9 +14,8 @@ static void open_f32(struct one_op *t, enum pith_op op, uint32_t rank, const uin
     one_op_in(t, 0, PITH_F32, rank, dims, x);
 }
 
-static void test_integer_division(void **state)
+TEST(test_integer_division)
 {
-    (void)state;
     const int32_t a[6] = {7, -7, 7, -7, INT32_MIN, 5}, b[6] = {2, 2, -2, -2, -1, 0};
     const int32_t expected[6] = {3, -3, -3, 3, INT32_MIN, 0};
     struct one_op t;
@@ -29,9 +28,8 @@ static void test_integer_division(void **state)
     one_op_close(&t);
 }
 
-static void test_integers_wrap(void **state)
+TEST(test_integers_wrap)
 {
-    (void)state;
     const int64_t a[2] = {INT64_MAX, INT64_MIN}, b[2] = {2, -1};
     const int64_t sums[2] = {INT64_MIN + 1, INT64_MAX}, products[2] = {-2, INT64_MIN};
     const enum pith_op ops[2] = {PITH_OP_ADD, PITH_OP_MUL};
@@ -47,9 +45,8 @@ static void test_integers_wrap(void **state)
     }
 }
 
-static void test_activation_edges(void **state)
+TEST(test_activation_edges)
 {
-    (void)state;
     for (int k = ACT_NONE; k <= ACT_SWISH; k++)
         assert_true(isnan(pith_activate((enum act_kind)k, 0.5f, 1.0f, NAN)));
     assert_true(signbit(pith_activate(ACT_RELU, 0, 0, -0.0f)));
@@ -68,9 +65,8 @@ static void test_activation_edges(void **state)
     assert_memory_equal(x, y, sizeof x);
 }
 
-static void test_softmax_range(void **state)
+TEST(test_softmax_range)
 {
-    (void)state;
     struct one_op t;
     const float huge[4] = {1e38f, 1e38f, -1e38f, -INFINITY}, half[4] = {0.5f, 0.5f, 0, 0};
     open_f32(&t, PITH_OP_SOFTMAX, DIMS(1, 4), huge);
@@ -82,9 +78,8 @@ static void test_softmax_range(void **state)
     one_op_expect(&t, DIMS(2), log_far);
 }
 
-static void test_pool_without_input(void **state)
+TEST(test_pool_without_input)
 {
-    (void)state;
     /* Dilation 2 from -1 visits -1 and 1: the only element, 0, is never read. */
     const float x[1] = {5}, lowest[1] = {-INFINITY}, zero[1] = {0};
     const enum pith_op ops[2] = {PITH_OP_MAX_POOL, PITH_OP_AVERAGE_POOL};
@@ -99,9 +94,8 @@ static void test_pool_without_input(void **state)
 }
 
 /* A window without an element, infinities, NaN, a power beyond what f32 holds. */
-static void test_lp_pool(void **state)
+TEST(test_lp_pool)
 {
-    (void)state;
     const float x[5] = {-3, 4, -INFINITY, NAN, 2}, pairs[4] = {5, INFINITY, NAN, NAN};
     struct one_op t;
     open_f32(&t, PITH_OP_LP_POOL, DIMS(1, 1, 5), x);
@@ -121,9 +115,8 @@ static void test_lp_pool(void **state)
 }
 
 /* Places that are none, or too far for an integer: beyond x, whatever stands there. */
-static void test_grid_sample_far(void **state)
+TEST(test_grid_sample_far)
 {
-    (void)state;
     const float x[3] = {1, 2, 4}, grid[5] = {NAN, INFINITY, -INFINITY, 3e38f, 0};
     const float zeros[5] = {0, 0, 0, 0, 2}, border[5] = {1, 4, 1, 4, 2};
     for (int32_t mode = 0; mode < 2; mode++)
@@ -145,9 +138,8 @@ static void test_grid_sample_far(void **state)
         }
 }
 
-static void test_pool_nan(void **state)
+TEST(test_pool_nan)
 {
-    (void)state;
     const float x[4] = {NAN, 1, NAN, NAN}, expected[3] = {1, 1, -INFINITY};
     struct one_op t;
     open_f32(&t, PITH_OP_MAX_POOL, DIMS(1, 1, 4), x);
@@ -155,9 +147,8 @@ static void test_pool_nan(void **state)
     one_op_expect(&t, DIMS(1, 1, 3), expected);
 }
 
-static void test_batch_norm(void **state)
+TEST(test_batch_norm)
 {
-    (void)state;
     const float x[4] = {1, 2, 3, 4}, scale[2] = {2, 1}, bias[2] = {1, 0}, mean[2] = {1, 4},
                 var[2] = {3, 0}, expected[4] = {1, 2, -1, 0};
     struct one_op t;
@@ -171,9 +162,8 @@ static void test_batch_norm(void **state)
 }
 
 /* More channels than have their factors at once, and images of one element: s = 1, t = c. */
-static void test_batch_norm_of_tokens(void **state)
+TEST(test_batch_norm_of_tokens)
 {
-    (void)state;
     enum { TOKENS = 3, WIDTH = 70 };
     float x[TOKENS * WIDTH], expected[TOKENS * WIDTH], ones[WIDTH], zeros[WIDTH] = {0}, bias[WIDTH];
     for (uint32_t c = 0; c < WIDTH; c++) {
@@ -195,9 +185,8 @@ static void test_batch_norm_of_tokens(void **state)
 }
 
 /* size 2: the channel itself and the next one. */
-static void test_lrn_even_size(void **state)
+TEST(test_lrn_even_size)
 {
-    (void)state;
     const float x[3] = {2, 1, 3}, expected[3] = {2 / 6.0f, 1 / 11.0f, 3 / 10.0f};
     struct one_op t;
     open_f32(&t, PITH_OP_LRN, DIMS(1, 3), x);
@@ -211,9 +200,8 @@ static void test_lrn_even_size(void **state)
     one_op_close(&t);
 }
 
-static void test_split_many(void **state)
+TEST(test_split_many)
 {
-    (void)state;
     struct one_op t;
     const float x[3] = {1, 2, 3};
     one_op_open(&t, PITH_OP_SPLIT, 1, 3);
@@ -228,9 +216,8 @@ static void test_split_many(void **state)
     one_op_close(&t);
 }
 
-static void test_pad_mirrors_uncropped(void **state)
+TEST(test_pad_mirrors_uncropped)
 {
-    (void)state;
     /* begin crops 2, end mirrors the whole tensor: 2 3 4 | 3 2 1 */
     const float x[5] = {0, 1, 2, 3, 4}, expected[6] = {2, 3, 4, 3, 2, 1};
     struct one_op t;
@@ -271,9 +258,8 @@ static void cast(enum pith_type from, enum pith_type to, uint32_t n, const void 
     one_op_close(&t);
 }
 
-static void test_cast_to_integer(void **state)
+TEST(test_cast_to_integer)
 {
-    (void)state;
     const float x[8] = {NAN, INFINITY, -INFINITY, 300.9f, -1.9f, -0.5f, 4294967296.0f + 512, 1e19f};
     const uint8_t u8[8] = {0, 0, 0, 44, 255, 0, 0, 0};
     const int32_t i32[8] = {0, 0, 0, 300, -1, 0, 512, 0};
@@ -295,9 +281,8 @@ static void test_cast_to_integer(void **state)
     cast(PITH_I64, PITH_BOOL, 3, wide, w_truth);
 }
 
-static void test_cast_to_small_floats(void **state)
+TEST(test_cast_to_small_floats)
 {
-    (void)state;
     /* largest f16; the tie above it, which overflows; below that tie; smallest denormal; half of
      * it (a tie, to even); a little more; NaN; -0 */
     const float x[8] = {65504, 65520, 65519, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, NAN, -0.0f};
@@ -315,9 +300,8 @@ static void test_cast_to_small_floats(void **state)
 }
 
 /* Once rounded: through float, these would come out one unit off. */
-static void test_cast_rounds_once(void **state)
+TEST(test_cast_rounds_once)
 {
-    (void)state;
     const double d[2] = {1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-24 + 0x1p-50};
     const uint16_t f16[2] = {0x3c01, 0x3c00};
     const float f32[2] = {1 + 0x1p-11f, 1 + 0x1p-23f};
@@ -329,9 +313,8 @@ static void test_cast_rounds_once(void **state)
     cast(PITH_I64, PITH_F32, 2, v, once);
 }
 
-static void test_views_alias(void **state)
+TEST(test_views_alias)
 {
-    (void)state;
     float x[4] = {1, 2, 3, 4};
     struct one_op t;
     open_f32(&t, PITH_OP_FLATTEN, DIMS(2, 2), x);
@@ -356,9 +339,8 @@ static void power_integers(enum pith_type y_type, const void *y, const int32_t *
 }
 
 /* Exact, wrapping, truncated; 2^-1 is 0, (-1)^-3 is -1, 0^-1 is 0. */
-static void test_power_of_integers(void **state)
+TEST(test_power_of_integers)
 {
-    (void)state;
     power_integers(PITH_I32, (const int32_t[8]){4, 3, 0, 33, -3, -9, -1, 2},
                    (const int32_t[8]){81, -8, 1, 0, -1, 1, 0, 9});
     power_integers(PITH_I64, (const int64_t[8]){20, 31, -1, 31, -4, INT64_MIN, 1, 1},
@@ -369,9 +351,8 @@ static void test_power_of_integers(void **state)
 
 /* Opset 28's list of cases, and remainders with the divisor's sign; the bits distinguish -0 from 0.
  */
-static void test_mod_of_floats(void **state)
+TEST(test_mod_of_floats)
 {
-    (void)state;
     enum { N = 14 };
     static const float x[N] = {5.5f,  -5.5f,    5.5f, -5.5f, 6, -6, 0.0f,
                                -0.0f, INFINITY, 2,    3,     3, -3, NAN};
@@ -398,26 +379,4 @@ static void test_mod_of_floats(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integer_division),
-                                       cmocka_unit_test(test_integers_wrap),
-                                       cmocka_unit_test(test_activation_edges),
-                                       cmocka_unit_test(test_softmax_range),
-                                       cmocka_unit_test(test_pool_without_input),
-                                       cmocka_unit_test(test_grid_sample_far),
-                                       cmocka_unit_test(test_pool_nan),
-                                       cmocka_unit_test(test_lp_pool),
-                                       cmocka_unit_test(test_batch_norm),
-                                       cmocka_unit_test(test_batch_norm_of_tokens),
-                                       cmocka_unit_test(test_lrn_even_size),
-                                       cmocka_unit_test(test_split_many),
-                                       cmocka_unit_test(test_pad_mirrors_uncropped),
-                                       cmocka_unit_test(test_cast_to_integer),
-                                       cmocka_unit_test(test_cast_to_small_floats),
-                                       cmocka_unit_test(test_cast_rounds_once),
-                                       cmocka_unit_test(test_views_alias),
-                                       cmocka_unit_test(test_power_of_integers),
-                                       cmocka_unit_test(test_mod_of_floats)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

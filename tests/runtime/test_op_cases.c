@@ -89,9 +89,8 @@ static void run_case(const struct op_case *c)
         free(t.in[i].data);
 }
 
-static void test_all_cases(void **state)
+TEST(test_all_cases)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         run_case(&cases[i]);
 }
@@ -112,9 +111,8 @@ static void assert_same_values(const struct tview *t, const void *a, const void 
 }
 
 /* Operators marked OP_INPLACE give the same values when input 0 and output share memory. */
-static void test_in_place(void **state)
+TEST(test_in_place)
 {
-    (void)state;
     size_t n_run = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct op_case *c = &cases[i];
@@ -137,9 +135,4 @@ static void test_in_place(void **state)
     assert_true(n_run > 40);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_cases),
-                                       cmocka_unit_test(test_in_place)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

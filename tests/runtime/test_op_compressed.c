@@ -2,11 +2,8 @@
 /* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes
  * where there is a run form, expanded where there is none or with PITH_FLAG_DENSE_ONLY; the
  * sums are the same within the bound of kernel_dense.h and kernel_sparse.h. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <math.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "kernels/ref/integer_element.h"
 #include "kernels/kernels.h"
 #include "op_interface/op_exec.h"
@@ -128,13 +125,12 @@ static const struct weight_want weights[] = {
     {70, 100, PATTERN_TRIANGLE, 0, false, 200, 1, 1.0f},
 };
 
-static void test_all_ways(void **state)
+TEST(test_all_ways)
 {
     static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
     static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
     static const uint32_t rows[] = {1, 3, 5, 6, 9, 10}; /* the last four: wide jobs of AVX2 */
     uint32_t forms = 0, best = pith_cpu_features();
-    (void)state;
     for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
         for (uint32_t l = 0; l < 4; l++)
             for (uint32_t o = 0; o < 3; o++)
@@ -156,7 +152,7 @@ static void test_all_ways(void **state)
 
 /* The kernel of several rows, whatever it costs: with one unit of rows and two, with indices and
  * values, and more rows than a strip of them. */
-static void test_several_rows(void **state)
+TEST(test_several_rows)
 {
     static const struct weight_want some[] = {
         {300, 130, PATTERN_RANDOM, 0.2, false, 16, 1, 1.0f},
@@ -166,7 +162,6 @@ static void test_several_rows(void **state)
     static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
     static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, UINT32_MAX};
     enum { QUADS = 7 };
-    (void)state;
     for (size_t l = 0; l < 3; l++)
         for (size_t w = 0; w < sizeof some / sizeof *some; w++)
             for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -267,23 +262,14 @@ static void check_conv(const struct pruned_conv *t)
     case_free(&k);
 }
 
-static void test_pruned_convolutions(void **state)
+TEST(test_pruned_convolutions)
 {
     static const struct pruned_conv some[] = {
         {2, 20, 17, 9, 1, 1, 0, 16, 0.2},  {1, 8, 3, 15, 3, 1, 1, 0, 0.3},
         {1, 6, 6, 14, 3, 2, 1, 256, 0.5},  {2, 70, 60, 7, 3, 1, 1, 30, 0.1},
         {1, 300, 270, 5, 1, 1, 0, 0, 0.1}, {1, 40, 9, 13, 1, 2, 0, 16, 0.3}};
-    (void)state;
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         check_conv(&some[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_ways),
-        cmocka_unit_test(test_several_rows),
-        cmocka_unit_test(test_pruned_convolutions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

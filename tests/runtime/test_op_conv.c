@@ -98,9 +98,8 @@ static void check_conv(const struct conv_case *k)
     case_close(&t);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     seed = 0xc0471;
     for (int i = 0; i < 120; i++) {
         struct conv_case k = {.n = pick(1, 2), .axes = pick(1, 2), .group = pick(1, 3)};
@@ -120,9 +119,8 @@ static void test_random(void **state)
     }
 }
 
-static void test_random_volumes(void **state)
+TEST(test_random_volumes)
 {
-    (void)state;
     seed = 0x3d;
     for (int i = 0; i < 60; i++) {
         struct conv_case k = {.n = pick(1, 2), .axes = pick(3, 4), .group = pick(1, 2)};
@@ -140,7 +138,7 @@ static void test_random_volumes(void **state)
 }
 
 /* Shapes that take each way through conv_run.c, at the sizes where networks have them. */
-static void test_network_shapes(void **state)
+TEST(test_network_shapes)
 {
     static const struct conv_case cases[] = {
         /* first layer; pointwise of 7 x 7 pixels, of a residual block, of 13 x 13 */
@@ -193,7 +191,6 @@ static void test_network_shapes(void **state)
         /* all padding */
         {1, 2, 3, 1, 2, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
     };
-    (void)state;
     seed = 0xbeef;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int again = 0; again < 3; again++)
@@ -261,11 +258,10 @@ static void spoil_group(struct dense_case *t)
     t->attr[ATTR_CONV_GROUP] = 0;
 }
 
-static void test_hostile_shapes(void **state)
+TEST(test_hostile_shapes)
 {
     const struct conv_case k = {1, 4, 6, 2, 2, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {0}};
     struct conv_case wide = k, three = k;
-    (void)state;
     seed = 1;
     assert_int_equal(shape_of(&k, NULL), PITH_OK);
     assert_int_equal(shape_of(&k, spoil_bias), PITH_ERR_CORRUPT);
@@ -283,13 +279,4 @@ static void test_hostile_shapes(void **state)
     assert_int_equal(shape_of(&three, NULL), PITH_ERR_CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_random_volumes),
-        cmocka_unit_test(test_network_shapes),
-        cmocka_unit_test(test_hostile_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -97,9 +97,8 @@ static void check_up(const struct up_case *k)
     case_close(&t);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     seed = 0x7a;
     for (int i = 0; i < 120; i++) {
         struct up_case k = {.n = pick(1, 2), .axes = pick(1, 4), .group = pick(1, 2)};
@@ -118,7 +117,7 @@ static void test_random(void **state)
 }
 
 /* As decoders have them: several units of output channels, several tiles. */
-static void test_network_shapes(void **state)
+TEST(test_network_shapes)
 {
     static const struct up_case cases[] = {
         {1, 32, 48, 1, 2, {9, 11}, {4, 4}, {2, 2}, {1, 1}, {1, 1, 1, 1}, {0}},
@@ -129,17 +128,9 @@ static void test_network_shapes(void **state)
         {1, 24, 3, 1, 2, {130, 1}, {3, 1}, {3, 2}, {1, 1}, {0}, {0}},         /* one column */
         {1, 5, 9, 1, 2, {30, 1}, {1, 1}, {3, 3}, {2, 2}, {0}, {0}},
     };
-    (void)state;
     seed = 0x7b;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_up(&cases[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_network_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -114,16 +114,14 @@ static void run_case(const struct move_case *c)
         free(t.in[i].data);
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         run_case(&cases[i]);
 }
 
-static void test_index_clamped(void **state)
+TEST(test_index_clamped)
 {
-    (void)state;
     static const float x[4] = {1, 2, 3, 4}, u[3] = {5, 6, 7};
     static const int64_t wild[3] = {INT64_MIN, INT64_MAX, -5};
     static const int32_t wild32[3] = {INT32_MIN, INT32_MAX, 4};
@@ -275,9 +273,8 @@ static const struct refusal refusals[] = {
     {PITH_OP_CONV_TRANSPOSE, CORRUPT, 2, {T(F32, 1, 1), T(F32, 1, 1)}, NO_ATTR},
 };
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *r = &refusals[i];
         struct one_op t;
@@ -295,10 +292,4 @@ static void test_refusals(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
-                                       cmocka_unit_test(test_index_clamped),
-                                       cmocka_unit_test(test_refusals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

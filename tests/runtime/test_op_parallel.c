@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes of parallel bodies: no two bodies have one at the same time, and one after the other they
  * have the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "op_interface/op_exec.h"
 
 #define MOST 32u
@@ -64,9 +61,8 @@ static void meet(void *arg, uint32_t i, uint32_t lane)
     pthread_barrier_wait(&together);
 }
 
-static void test_bodies_at_once(void **state)
+TEST(test_bodies_at_once)
 {
-    (void)state;
     const struct op_env env = {.parallel_for = all_at_once};
     for (uint32_t n = 2; n <= MOST; n++) {
         bool used[MOST] = {false};
@@ -83,9 +79,8 @@ static void test_bodies_at_once(void **state)
     }
 }
 
-static void test_one_after_the_other(void **state)
+TEST(test_one_after_the_other)
 {
-    (void)state;
     const struct op_env parallel = {.parallel_for = one_by_one}, alone = {0};
     for (uint32_t n = 1; n <= MOST; n++)
         for (uint32_t k = 0; k < 2; k++) {
@@ -112,9 +107,8 @@ static void count_bodies(void *arg, uint32_t i, uint32_t lane)
 }
 
 /* Where more threads come than were declared, they wait. */
-static void test_fewer_lanes_than_bodies(void **state)
+TEST(test_fewer_lanes_than_bodies)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 8; threads++) {
         const struct op_env env = {.parallel_for = all_at_once, .threads = threads};
         atomic_store(&most, 0);
@@ -129,12 +123,4 @@ static void test_fewer_lanes_than_bodies(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bodies_at_once),
-        cmocka_unit_test(test_one_after_the_other),
-        cmocka_unit_test(test_fewer_lanes_than_bodies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -45,9 +45,8 @@ static void check_gemm(uint32_t m, uint32_t n, uint32_t k, bool ta, bool tb, uin
     case_close(&t);
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     seed = 0x6e33;
     for (int i = 0; i < 160; i++) {
         uint32_t m = pick(0, 2) ? pick(1, 3) : pick(4, 60), n = pick(1, 130), k = pick(1, 90);
@@ -106,9 +105,8 @@ static void check_matmul(const uint32_t *a, uint32_t a_rank, const uint32_t *b, 
     case_close(&t);
 }
 
-static void test_matmul(void **state)
+TEST(test_matmul)
 {
-    (void)state;
     seed = 0x3a731;
     for (int i = 0; i < 30; i++) {
         uint32_t m = pick(1, 20), n = pick(1, 60), k = pick(1, 50), p = pick(2, 3), q = pick(2, 3);
@@ -140,7 +138,7 @@ static enum pith_status product_shape(enum pith_op op, struct tview a, struct tv
     return case_shape(&t);
 }
 
-static void test_hostile_shapes(void **state)
+TEST(test_hostile_shapes)
 {
     const struct tview a = {PITH_F32, {2, {3, 4}}, NULL}, b = {PITH_F32, {2, {5, 4}}, NULL};
     const struct tview b_off = {PITH_F32, {2, {5, 6}}, NULL}, b_nn = {PITH_F32, {2, {4, 5}}, NULL};
@@ -149,7 +147,6 @@ static void test_hostile_shapes(void **state)
     const struct tview tall = {PITH_F32, {2, {1u << 30, 4}}, NULL};
     const struct tview wide = {PITH_F32, {2, {1u << 30, 4}}, NULL};
     const struct tview p = {PITH_F32, {3, {2, 3, 4}}, NULL}, q = {PITH_F32, {3, {3, 4, 5}}, NULL};
-    (void)state;
     assert_int_equal(product_shape(PITH_OP_GEMM, a, b, NULL), PITH_OK);
     assert_int_equal(product_shape(PITH_OP_GEMM, a, b_off, NULL), PITH_ERR_CORRUPT);
     assert_int_equal(product_shape(PITH_OP_GEMM, a, b_nn, NULL), PITH_ERR_CORRUPT);
@@ -165,12 +162,4 @@ static void test_hostile_shapes(void **state)
     assert_int_equal(product_shape(PITH_OP_MATMUL, i8, b_nn, NULL), PITH_ERR_UNSUPPORTED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_hostile_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -32,9 +32,8 @@ static void open_quantize(struct one_op *t, uint32_t n_in, enum pith_type type)
     t->attr[ATTR_QUANTIZE_TYPE] = (int32_t)type;
 }
 
-static void test_quantize(void **state)
+TEST(test_quantize)
 {
-    (void)state;
     const float x[10] = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 1e30f, -1e30f, INFINITY, -INFINITY, NAN};
     const float scale = 1.0f;
     const uint8_t zero_u8 = 10, u8[10] = {10, 12, 12, 10, 8, 255, 0, 255, 0, 0};
@@ -58,9 +57,8 @@ static void test_quantize(void **state)
 }
 
 /* 2^24 + 1 is no float: as one, 33554434 / 2 would lose its last bit. */
-static void test_quantize_i32(void **state)
+TEST(test_quantize_i32)
 {
-    (void)state;
     const int32_t x[4] = {16777217, -5, 5, INT32_MIN};
     const float scale = 16777216.0f, two = 2.0f;
     const int8_t ones[4] = {1, 0, 0, -128}, halves[4] = {127, -2, 2, -128};
@@ -75,9 +73,8 @@ static void test_quantize_i32(void **state)
     expect_bytes(&t, halves, sizeof halves);
 }
 
-static void test_scales_along_an_axis(void **state)
+TEST(test_scales_along_an_axis)
 {
-    (void)state;
     const float x[6] = {2, 2, 2, 8, 8, 8}, scale[3] = {1, 2, 4};
     const uint8_t zero[3] = {0, 10, 20}, y[6] = {2, 11, 20, 8, 14, 22};
     struct one_op t;
@@ -95,9 +92,8 @@ static void test_scales_along_an_axis(void **state)
 }
 
 /* Blocks of two along axis 0 of [3, 2]: scales [2, 2]. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
-    (void)state;
     const int8_t q[6] = {1, 2, 3, 4, 5, 6}, zero[4] = {0, 1, 0, 2};
     const float scale[4] = {1, 10, 100, 1000};
     const float y[6] = {1, 10, 3, 30, 500, 4000};
@@ -111,9 +107,8 @@ static void test_blocks(void **state)
     expect_bytes(&t, y, sizeof y);
 }
 
-static void test_long_rows(void **state)
+TEST(test_long_rows)
 {
-    (void)state;
     enum { N = 10000 };
     float *x = malloc(N * sizeof *x);
     uint8_t *y = malloc(N);
@@ -132,9 +127,8 @@ static void test_long_rows(void **state)
     free(y);
 }
 
-static void test_dynamic(void **state)
+TEST(test_dynamic)
 {
-    (void)state;
     static const struct {
         float x[4], scale;
         uint8_t y[4], zero;
@@ -157,9 +151,8 @@ static void test_dynamic(void **state)
     }
 }
 
-static void test_requantize(void **state)
+TEST(test_requantize)
 {
-    (void)state;
     const int32_t acc[4] = {5, -5, INT32_MAX, 7};
     const float factor[2] = {0.5f, 1};
     const int8_t zero = 1, y[4] = {3, -4, 127, 8};
@@ -223,9 +216,8 @@ static void expect_shift(enum pith_type type, bool wide, uint32_t places)
     expect_bytes(&t, y, bytes ? SUMS : 2 * SUMS);
 }
 
-static void test_requantize_is_a_shift(void **state)
+TEST(test_requantize_is_a_shift)
 {
-    (void)state;
     for (uint32_t places = 0; places <= 16; places++) {
         expect_shift(PITH_U8, false, places);
         expect_shift(PITH_I8, false, places);
@@ -239,9 +231,8 @@ static void test_requantize_is_a_shift(void **state)
 }
 
 /* The sum is rounded to f32, then multiplied. */
-static void test_dequantize_i64(void **state)
+TEST(test_dequantize_i64)
 {
-    (void)state;
     const int64_t x[4] = {((int64_t)1 << 40) + 1, -3, INT64_MAX, 0};
     const float scale = 0.25f, y[4] = {0x1p38f, -0.75f, 0x1p61f, 0};
     const int64_t zero[4] = {(int64_t)1 << 40, (int64_t)1 << 36, -1, 4}; /* the third wraps */
@@ -307,9 +298,8 @@ static void expect_sums(struct one_op *t, const int64_t *y, size_t n, enum pith_
 }
 
 /* a [2, M, K], b [K, N], [2, K, N] or, with trans_b, [N, K]. */
-static void test_matmul_integer(void **state)
+TEST(test_matmul_integer)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t m = 1 + below(4), n = 1 + below(5), k = 1 + below(40), batch = 1 + below(2);
         bool rows = below(2), cols = below(2), zeros = below(4) > 0;
@@ -344,9 +334,8 @@ static void test_matmul_integer(void **state)
 }
 
 /* Two spatial axes, the plain definition. */
-static void test_conv_integer(void **state)
+TEST(test_conv_integer)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         const uint32_t c = 1 + below(2), o = 1 + below(3), group = 1 + below(2);
         const uint32_t h = 3 + below(5), w = 3 + below(5), kh = 1 + below(3), kw = 1 + below(3);
@@ -414,9 +403,8 @@ static void expect_selection(struct one_op *t, size_t rows, const int64_t *expec
 }
 
 /* Boxes 0 and 1 share 0.9 of 1.1; 2 lies apart; 3 is 2 with its corners the other way round. */
-static void test_non_max_suppression(void **state)
+TEST(test_non_max_suppression)
 {
-    (void)state;
     const float boxes[16] = {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 5, 5, 6, 6, 6, 6, 5, 5};
     const float scores[8] = {0.8f, 0.9f, 0.5f, 0.5f, 0.1f, 0.2f, 0.3f, 0.2f};
     const int64_t both[4 * 3] = {0, 0, 1, 0, 0, 2, 0, 1, 2, 0, 1, 1};
@@ -435,15 +423,4 @@ static void test_non_max_suppression(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantize),       cmocka_unit_test(test_quantize_i32),
-        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_scales_along_an_axis),
-        cmocka_unit_test(test_long_rows),      cmocka_unit_test(test_dynamic),
-        cmocka_unit_test(test_requantize),     cmocka_unit_test(test_requantize_is_a_shift),
-        cmocka_unit_test(test_dequantize_i64), cmocka_unit_test(test_matmul_integer),
-        cmocka_unit_test(test_conv_integer),   cmocka_unit_test(test_non_max_suppression),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -59,9 +59,8 @@ static void expect_near(const struct one_op *t, size_t i, double expected, doubl
                  i, expected, got);
 }
 
-static void test_broadcast(void **state)
+TEST(test_broadcast)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t out[5], rank = below(6), dims[2][5], ranks[2];
         random_dims(out, rank, round % 50 == 0 ? 20 : 5);
@@ -93,9 +92,8 @@ static void test_broadcast(void **state)
 }
 
 /* Rows of several pieces: both operands moving, one fixed, the other fixed. */
-static void test_long_rows(void **state)
+TEST(test_long_rows)
 {
-    (void)state;
     const uint32_t n = 20011, one = 1;
     for (int round = 0; round < 6; round++) {
         struct one_op t;
@@ -155,9 +153,8 @@ static void random_window(struct window *w, bool wide)
     }
 }
 
-static void test_pools(void **state)
+TEST(test_pools)
 {
-    (void)state;
     size_t n_run = 0;
     for (int round = 0; round < 2000; round++) {
         bool wide = round % 8 == 0; /* rows of several blocks, windows wider than one */
@@ -191,9 +188,8 @@ static void test_pools(void **state)
     assert_true(n_run > 800);
 }
 
-static void test_transpose_slice(void **state)
+TEST(test_transpose_slice)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t rank = 1 + below(5), dims[5];
         random_dims(dims, rank, round % 50 == 0 ? 20 : 5);
@@ -247,9 +243,8 @@ static void test_transpose_slice(void **state)
 
 /* Elements of each size that Transpose, Slice, Gather and Pad move: axes beyond a strip of planes,
  * runs of any length, every second element, indices from either end. */
-static void test_moves(void **state)
+TEST(test_moves)
 {
-    (void)state;
     static const enum pith_type types[] = {PITH_U8, PITH_I16, PITH_F32, PITH_I64};
     static const enum pith_op ops[] = {PITH_OP_TRANSPOSE, PITH_OP_SLICE, PITH_OP_GATHER,
                                        PITH_OP_PAD};
@@ -328,9 +323,8 @@ static void test_moves(void **state)
     }
 }
 
-static void test_reduce_mean(void **state)
+TEST(test_reduce_mean)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t rank = below(6), dims[5], set = below(32);
         random_dims(dims, rank, round % 50 == 0 ? 20 : 5);
@@ -364,9 +358,8 @@ static void test_reduce_mean(void **state)
 }
 
 /* Softmax along any axis of a tensor large enough for several ranges and blocks. */
-static void test_softmax(void **state)
+TEST(test_softmax)
 {
-    (void)state;
     const uint32_t dims[3] = {7, 65, 83};
     for (uint32_t axis = 0; axis < 3; axis++) {
         struct one_op t;
@@ -402,9 +395,8 @@ static void *random_bools(size_t n)
 }
 
 /* Three operands, and Max of the last two, which is joined in two steps. */
-static void test_where_and_max(void **state)
+TEST(test_where_and_max)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t out[5], rank = below(6), dims[3][5], ranks[3];
         random_dims(out, rank, round % 50 == 0 ? 20 : 5);
@@ -448,9 +440,8 @@ static void test_where_and_max(void **state)
 }
 
 /* ReduceL1 and MeanVarianceNormalization over random sets of axes. */
-static void test_reduce_kinds(void **state)
+TEST(test_reduce_kinds)
 {
-    (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t rank = below(6), dims[5], set = below(32), n_axes = 0;
         random_dims(dims, rank, round % 50 == 0 ? 20 : 5);
@@ -500,13 +491,4 @@ static void test_reduce_kinds(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcast),   cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_pools),       cmocka_unit_test(test_transpose_slice),
-        cmocka_unit_test(test_moves),       cmocka_unit_test(test_reduce_mean),
-        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_where_and_max),
-        cmocka_unit_test(test_reduce_kinds)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

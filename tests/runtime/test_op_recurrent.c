@@ -4,11 +4,8 @@
  * way to multiply, all levels, work split backwards. Then a network of one neuron by hand, and what
  * the shape rule refuses. */
 #include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "kernels/kernels.h"
 #include "one_op.h"
 #include "weight_case.h"
@@ -315,11 +312,10 @@ static struct setup random_setup(int32_t kind)
     return s;
 }
 
-static void test_equations(void **state)
+TEST(test_equations)
 {
     static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, ~0u};
     uint32_t best = pith_cpu_features();
-    (void)state;
     printf("seed %#llx\n", (unsigned long long)seed);
     for (uint32_t i = 0; i < 1200; i++) {
         struct setup s = random_setup((int32_t)(i % 3));
@@ -329,14 +325,13 @@ static void test_equations(void **state)
 }
 
 /* A constant that is sparse or clustered is multiplied straight from its run form. */
-static void test_run_forms(void **state)
+TEST(test_run_forms)
 {
     static const struct weight_want wants[] = {
         {0, 62, PATTERN_RANDOM, 0.1, false, 32, 1, 0.3f},
         {0, 62, PATTERN_FULL, 1.0, true, 16, 1, 0.3f},
     };
     uint32_t best = pith_cpu_features();
-    (void)state;
     for (int32_t kind = 0; kind <= RECURRENT_END; kind++) /* the last: GRU that resets before */
         for (uint32_t w = 0; w < 2; w++)
             for (uint32_t n = 1; n <= 3; n += 2) {
@@ -362,14 +357,13 @@ static void test_run_forms(void **state)
 }
 
 /* h' = relu(x + 2 h + 1), from h = 3, of lengths 2 (out of range: -5, 9) of 3. */
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
     const float x[] = {1, 1, 1, -30, 2, 2, 5, 3, 3}, r[] = {2}, b[] = {1}, h0[] = {3, 3, 3};
     const int32_t length[] = {2, -5, 9};
     const float y[] = {8, 0, 8, 0, 0, 19, 0, 0, 42}, h[] = {0, 0, 42};
     struct pith_kernels kernels;
     struct one_op t;
-    (void)state;
     pith_kernels_fill(&kernels, 0);
     one_op_open(&t, PITH_OP_RECURRENT, 5, 2);
     t.kernels = &kernels;
@@ -402,7 +396,7 @@ static void lstm_of(struct one_op *t)
     one_op_in(t, 6, PITH_F32, DIMS(9), NULL);
 }
 
-static void test_shape(void **state)
+TEST(test_shape)
 {
     static const struct {
         uint32_t i, rank, dim[4];
@@ -415,7 +409,6 @@ static void test_shape(void **state)
         {5, 2, {3, 2}},     {6, 1, {12}},       {6, 2, {3, 3}},
     };
     struct one_op t;
-    (void)state;
     lstm_of(&t);
     assert_int_equal(one_op_shape(&t), PITH_OK);
     const struct shape y = {3, {5, 2, 3}}, h = {2, {2, 3}};
@@ -437,10 +430,9 @@ static void test_shape(void **state)
     }
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
     struct one_op t;
-    (void)state;
 #define REFUSED(slot, value)                                                                       \
     do {                                                                                           \
         lstm_of(&t);                                                                               \
@@ -478,12 +470,4 @@ static void test_attributes(void **state)
 #undef REFUSED
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equations),  cmocka_unit_test(test_run_forms),
-        cmocka_unit_test(test_by_hand),    cmocka_unit_test(test_shape),
-        cmocka_unit_test(test_attributes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -399,9 +399,8 @@ static void load_attrs(struct one_op *t, const int32_t *attr)
             t->attr[a[0] + i] = a[2 + i];
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const struct refusal *r = &refusals[i];
         struct one_op t;
@@ -461,9 +460,8 @@ static void random_attrs(struct one_op *t, uint32_t *state, uint32_t rank)
 
 /* Whatever is accepted is a legal tensor; small ones are also run (canaries and sanitizers look
  * on). */
-static void test_random_shapes(void **state)
+TEST(test_random_shapes)
 {
-    (void)state;
     const uint32_t seed = 31337;
     uint32_t rng = seed;
     size_t n_run = 0;
@@ -509,9 +507,8 @@ static void test_random_shapes(void **state)
     assert_true(n_run > 20000);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     assert_null(pith_op_get(0));
     assert_null(pith_op_get(PITH_OP_END));
     assert_null(pith_op_get(UINT32_MAX));
@@ -535,9 +532,8 @@ static void count_call(void *arg, uint32_t i)
     ((uint32_t *)arg)[i]++;
 }
 
-static void test_parallel_covers_once(void **state)
+TEST(test_parallel_covers_once)
 {
-    (void)state;
     for (int split = 0; split < 2; split++) {
         uint32_t calls[5] = {0};
         struct op_env env = {.parallel_for = split ? backwards : NULL};
@@ -548,14 +544,13 @@ static void test_parallel_covers_once(void **state)
 }
 
 /* 2^40 elements and dims of 2^31 - 1, and one more; and an input that is declared but not there. */
-static void test_counts(void **state)
+TEST(test_counts)
 {
     const struct tview x = {.type = PITH_F32};
     const struct tview *in[] = {&x, &x};
     const struct op_args args = {.n_in = 1, .in = in};
     const struct shape flat = {1, {1, 1}}, square = {2, {1, 1}};
     uint64_t count;
-    (void)state;
     assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, 1u << 20}}, &count), PITH_OK);
     assert_int_equal(count, UINT64_C(1) << 40);
     assert_int_equal(pith_shape_count(&(struct shape){2, {1u << 20, (1u << 20) + 1}}, &count),
@@ -568,11 +563,4 @@ static void test_counts(void **state)
     assert_int_equal(pith_in_present(&args, 2), CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_parallel_covers_once),
-        cmocka_unit_test(test_counts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,11 +2,8 @@
 /* test_op_traits.c - for each trait, the operators that have it, by name: a stage that tests the
  * trait gets these and no others. What an operator says of its weight is held against where its own
  * shape rule wants rows, groups and a bias. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "op_interface/op_exec.h"
 #include "core/op_number.h"
 
@@ -28,9 +25,8 @@ static void hold(const char *name, uint32_t traits, const uint32_t *ops)
             fail_msg("%s: operator %u %s", name, op, listed(ops, op) ? "lacks it" : "has it");
 }
 
-static void each_trait_has_its_operators(void **state)
+TEST(each_trait_has_its_operators)
 {
-    (void)state;
     HOLD(TRAIT_MOVES, PITH_OP_CONCAT, PITH_OP_SPLIT, PITH_OP_SLICE, PITH_OP_SQUEEZE,
          PITH_OP_UNSQUEEZE, PITH_OP_RESHAPE, PITH_OP_FLATTEN, PITH_OP_TRANSPOSE, PITH_OP_IDENTITY,
          PITH_OP_PAD, PITH_OP_DEPTH_SPACE);
@@ -106,9 +102,8 @@ static void hold_attributes(const struct weight_row *w, const struct op_info *in
     assert_int_equal(pith_op_rows_first(w->op, attr), w->rows_turned);
 }
 
-static void weights_are_described(void **state)
+TEST(weights_are_described)
 {
-    (void)state;
     for (uint32_t op = 0; op <= PITH_OP_END; op++) {
         const struct weight_row *w = row_of(op);
         const struct op_traits t = pith_op_traits(op);
@@ -150,9 +145,8 @@ static bool learned(uint32_t op, uint32_t i)
     }
 }
 
-static void parameters_are_what_is_learned(void **state)
+TEST(parameters_are_what_is_learned)
 {
-    (void)state;
     for (uint32_t op = 0; op <= PITH_OP_END; op++)
         for (uint32_t i = 0; i < 8; i++)
             if ((pith_op_traits(op).parameters >> i & 1u) != learned(op, i))
@@ -161,9 +155,8 @@ static void parameters_are_what_is_learned(void **state)
 
 /* A weight of 6 rows where the traits say that they are gives 6 channels where they say those are.
  */
-static void the_shape_rule_agrees(void **state)
+TEST(the_shape_rule_agrees)
 {
-    (void)state;
     static const uint32_t ops[] = {PITH_OP_CONV, PITH_OP_GEMM, PITH_OP_MATMUL,
                                    PITH_OP_CONV_TRANSPOSE};
     for (uint32_t k = 0; k < sizeof ops / sizeof *ops; k++) {
@@ -192,13 +185,4 @@ static void the_shape_rule_agrees(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_trait_has_its_operators),
-        cmocka_unit_test(weights_are_described),
-        cmocka_unit_test(parameters_are_what_is_learned),
-        cmocka_unit_test(the_shape_rule_agrees),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

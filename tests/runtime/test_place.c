@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory placement: no two pieces that live together overlap, and the arena stays near the lower
  * bound. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "test_seed.h"
 #include "plan/plan.h"
 
@@ -66,9 +64,8 @@ static void random_items(struct place_item *item, uint32_t n)
     item[n - 1].flags = PLACE_OUTPUT;
 }
 
-static void test_no_overlap(void **state)
+TEST(test_no_overlap)
 {
-    (void)state;
     uint64_t first_seed = test_seed(20261124), bound_sum = 0, arena_sum = 0;
     seed = first_seed;
     for (int round = 0; round < 200; round++) {
@@ -90,9 +87,8 @@ static void test_no_overlap(void **state)
 }
 
 /* A chain of equal pieces needs two places, however long it is. */
-static void test_chain(void **state)
+TEST(test_chain)
 {
-    (void)state;
     struct place_item item[50];
     uint64_t arena;
     for (uint32_t i = 0; i < 50; i++)
@@ -102,9 +98,8 @@ static void test_chain(void **state)
 }
 
 /* The next input is written while the last output is read. */
-static void test_input_and_output(void **state)
+TEST(test_input_and_output)
 {
-    (void)state;
     struct place_item item[2] = {{.bytes = 64, .first = 0, .last = 1, .flags = PLACE_INPUT},
                                  {.bytes = 64, .first = 5, .last = 6, .flags = PLACE_OUTPUT}};
     uint64_t arena;
@@ -117,9 +112,8 @@ static void test_input_and_output(void **state)
 
 /* A piece that is written late may lie over one that dies at its first time, not over what is there
  * at that time alone, nor over what lives on; one that is not written late, over neither. */
-static void test_late(void **state)
+TEST(test_late)
 {
-    (void)state;
     struct place_item item[] = {{.bytes = 640, .first = 1, .last = 3},
                                 {.bytes = 320, .first = 3, .last = 4, .flags = PLACE_LATE},
                                 {.bytes = 128, .first = 3, .last = 3},
@@ -137,9 +131,8 @@ static void test_late(void **state)
 
 /* Alone with a larger one at its first time: over what dies there, not over what only lives then,
  * as a step's scratch does, nor over what lives on. */
-static void test_late_beside_one(void **state)
+TEST(test_late_beside_one)
 {
-    (void)state;
     const struct place_item other[] = {{.bytes = 640, .first = 2, .last = 3},
                                        {.bytes = 640, .first = 3, .last = 3},
                                        {.bytes = 640, .first = 2, .last = 4}};
@@ -155,9 +148,8 @@ static void test_late_beside_one(void **state)
 
 /* In order of sizes the arena would be 10,880 bytes, of lives 13,440: only by breadth do those two
  * that live at time 5 lie side by side and the others beside them. */
-static void test_breadth(void **state)
+TEST(test_breadth)
 {
-    (void)state;
     struct place_item item[] = {{.bytes = 6400, .first = 5, .last = 8},
                                 {.bytes = 3840, .first = 0, .last = 2},
                                 {.bytes = 3840, .first = 2, .last = 3},
@@ -169,9 +161,8 @@ static void test_breadth(void **state)
 }
 
 /* Of equal pieces the first gets the lowest place. */
-static void test_ties(void **state)
+TEST(test_ties)
 {
-    (void)state;
     struct place_item item[5];
     uint64_t arena;
     for (uint32_t i = 0; i < 5; i++)
@@ -183,9 +174,8 @@ static void test_ties(void **state)
 }
 
 /* 4,096 pieces are placed greedily: the next, which lives alone, lies behind them all the same. */
-static void test_first_beyond(void **state)
+TEST(test_first_beyond)
 {
-    (void)state;
     for (uint32_t n = 4096; n <= 4097; n++) {
         struct place_item *item = calloc(n, sizeof *item);
         uint32_t *order = calloc(n, sizeof *order), *placed = calloc(n, sizeof *placed);
@@ -203,9 +193,8 @@ static void test_first_beyond(void **state)
 }
 
 /* Beyond the number that is placed greedily every piece still gets a place. */
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     uint32_t n = 5000;
     struct place_item *item = calloc(n, sizeof *item);
     uint32_t *order = calloc(n, sizeof *order), *placed = calloc(n, sizeof *placed);
@@ -223,9 +212,8 @@ static void test_many(void **state)
     free(placed);
 }
 
-static void test_overflow(void **state)
+TEST(test_overflow)
 {
-    (void)state;
     struct place_item item[2] = {{.bytes = UINT64_MAX - 10}, {.bytes = 64}};
     uint32_t order[2], placed[2];
     uint64_t arena;
@@ -234,19 +222,4 @@ static void test_overflow(void **state)
     assert_false(pith_place(item, 2, order, placed, &arena));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_overlap),
-        cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_input_and_output),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_late_beside_one),
-        cmocka_unit_test(test_breadth),
-        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_first_beyond),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

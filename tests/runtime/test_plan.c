@@ -253,9 +253,8 @@ static void same_outputs(const struct pith_plan *a, const struct pith_plan *b, f
 }
 
 /* Nothing of an earlier run may show in a later one: the arena is reused. */
-static void test_random_graphs(void **state)
+TEST(test_random_graphs)
 {
-    (void)state;
     uint64_t start = test_seed(20261124) << 20;
     for (uint32_t round = 0; round < 1500; round++) {
         first_seed = seed = start + round;
@@ -291,9 +290,8 @@ static void small_graph(void)
     gd_output(gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, r, c));
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     small_graph();
     struct pith_opts opts;
     struct pith_plan *plan = NULL;
@@ -352,9 +350,8 @@ static struct pith_need need_of_integers(uint32_t mask, bool parallel)
 /* Integers stored plain are packed from where they lie: init needs no memory. Chunks, and the
  * scratch of each, are for those who run them at the same time; but on tiles a band is larger for
  * who runs alone. */
-static void test_plain_integers(void **state)
+TEST(test_plain_integers)
 {
-    (void)state;
     static const int8_t weights[64 * 64 * 9];
     struct shape s = {.rank = 4, .dim = {64, 64, 3, 3}};
     gd_clear();
@@ -375,9 +372,8 @@ static void test_plain_integers(void **state)
 
 /* 2^48 products of 2^25 by 2^24 bytes: cut, so that sums over layers cannot wrap. Nothing is run,
  * so that hardly any of the memory is touched. */
-static void test_macs_are_bounded(void **state)
+TEST(test_macs_are_bounded)
 {
-    (void)state;
     struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
@@ -401,9 +397,8 @@ static void test_macs_are_bounded(void **state)
     free(mem);
 }
 
-static void test_questions(void **state)
+TEST(test_questions)
 {
-    (void)state;
     small_graph();
     struct case_plan c = make(0, 0);
     struct pith_tensor t;
@@ -429,9 +424,8 @@ static void test_questions(void **state)
 }
 
 /* A constant that cannot be read where it lies is written once, however many read it. */
-static void test_constant_of_two_readers(void **state)
+TEST(test_constant_of_two_readers)
 {
-    (void)state;
     static float at[17];
     uint64_t bytes[2];
     for (uint32_t more = 0; more < 2; more++) {
@@ -473,9 +467,8 @@ static uint64_t tick(void *user)
     return ((struct log *)user)->time += 10;
 }
 
-static void test_observe(void **state)
+TEST(test_observe)
 {
-    (void)state;
     for (uint32_t i = 0; i < N_DATA; i++)
         data[i] = -1.0f; /* the convolution's results are negative, ReLU's are 0 */
     small_graph();
@@ -529,9 +522,8 @@ static void change(void *user, const struct pith_layer *layer, const struct pith
 
 /* A Concat's parts lie in it where nothing else reads them: what is changed in one changes the
  * whole, and what is changed in the whole changes no part that is read once more. */
-static void test_observed_concat(void **state)
+TEST(test_observed_concat)
 {
-    (void)state;
     gd_clear();
     uint32_t x = gd_input(2, 1, 4);
     uint32_t a = unary(PITH_OP_RELU, x), b = unary(PITH_OP_RELU, a);
@@ -563,9 +555,8 @@ static void test_observed_concat(void **state)
     free(mem);
 }
 
-static void test_parallel(void **state)
+TEST(test_parallel)
 {
-    (void)state;
     for (uint32_t i = 0; i < N_DATA; i++)
         data[i] = random_value();
     gd_clear();
@@ -587,18 +578,4 @@ static void test_parallel(void **state)
     free(split.mem);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_plain_integers),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_constant_of_two_readers),
-        cmocka_unit_test(test_macs_are_bounded),
-        cmocka_unit_test(test_observe),
-        cmocka_unit_test(test_observed_concat),
-        cmocka_unit_test(test_parallel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

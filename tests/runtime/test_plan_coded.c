@@ -43,9 +43,8 @@ static void run_point(struct pith_plan *plan, float y[WIDE])
 
 /* What decoding takes is reported separately, and is the caller's where he wants it so: the plan is
  * that much smaller, decodes into his memory and no further, and has no use for it afterwards. */
-static void test_init_apart(void **state)
+TEST(test_init_apart)
 {
-    (void)state;
     static uint8_t bitmap[WIDE * WIDE / 8];
     coded_graph(bitmap, 1);
     struct pith_opts opts;
@@ -87,9 +86,8 @@ static void test_init_apart(void **state)
 
 /* A caller who says how much memory there is has weights decoded once where they fit, else read at
  * each run, with the same bits. */
-static void test_memory_decides(void **state)
+TEST(test_memory_decides)
 {
-    (void)state;
     static uint8_t bitmap[WIDE * WIDE / 8];
     struct pith_opts opts;
     struct pith_need rows, once, need;
@@ -117,9 +115,8 @@ static void test_memory_decides(void **state)
 
 /* A batch of any size stays in the compressed form where no tiles are faster, with the bits of its
  * rows alone. */
-static void test_compressed_batch(void **state)
+TEST(test_compressed_batch)
 {
-    (void)state;
     static uint8_t bitmap[WIDE * WIDE / 8];
     struct pith_opts opts;
     struct pith_need need;
@@ -204,9 +201,8 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
     free(mem);
 }
 
-static void test_decoded_at_once(void **state)
+TEST(test_decoded_at_once)
 {
-    (void)state;
     static uint8_t bitmap[WIDE * WIDE / 8];
     struct pith_opts opts;
     struct pith_need need;
@@ -268,9 +264,8 @@ static void big_layer(uint8_t bitmap[WIDE * WIDE / 8], uint8_t index[BIG / 2], u
 
 /* All threads decode the large one in pieces and fill its run form, and decode the small ones one
  * each: three calls, of which the last two are there without slots, too. */
-static void test_cut_and_dealt(void **state)
+TEST(test_cut_and_dealt)
 {
-    (void)state;
     static uint8_t bitmap[WIDE * WIDE / 8], index[BIG / 2], codebook[65];
     struct pith_opts opts;
     struct pith_need need;
@@ -304,9 +299,8 @@ static void to_planes(uint8_t *planes, const float *f, uint32_t n)
 }
 
 /* Weights as byte planes answer as plain ones do, without vectors and threads too. */
-static void test_byte_planes(void **state)
+TEST(test_byte_planes)
 {
-    (void)state;
     enum { n = WIDE * WIDE / 2 };
     static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
     struct pith_opts opts;
@@ -334,9 +328,8 @@ static void test_byte_planes(void **state)
 
 /* Coded constants that no operator reads as its weight: what is added to a product by its step, and
  * an output of the graph. */
-static void test_coded_data(void **state)
+TEST(test_coded_data)
 {
-    (void)state;
     enum { ROWS = 2, COLUMNS = WIDE / 2, n = ROWS * COLUMNS };
     static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
     struct pith_opts opts;
@@ -363,13 +356,4 @@ static void test_coded_data(void **state)
     free(c.mem);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init_apart),       cmocka_unit_test(test_memory_decides),
-        cmocka_unit_test(test_compressed_batch), cmocka_unit_test(test_decoded_at_once),
-        cmocka_unit_test(test_cut_and_dealt),    cmocka_unit_test(test_byte_planes),
-        cmocka_unit_test(test_coded_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

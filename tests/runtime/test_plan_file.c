@@ -100,9 +100,8 @@ static enum pith_status plan_by(const uint8_t *file, size_t bytes, uint32_t mask
     return st;
 }
 
-static void test_round(void **state)
+TEST(test_round)
 {
-    (void)state;
     uint8_t file[MAX_FILE];
     const char *kernel;
     for (uint32_t level = 0; level < 2; level++) {
@@ -112,9 +111,8 @@ static void test_round(void **state)
     }
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     uint8_t file[MAX_FILE];
     const char *why;
     size_t bytes = write_file(PITH_CPU_REF, file);
@@ -146,9 +144,8 @@ static struct guarded at_page_end(const uint8_t *file, size_t bytes)
 }
 
 /* Files cut at any byte, and files of fewer and of more steps with right lengths and checksums. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     uint8_t file[MAX_FILE];
     uint32_t batch = 77, threads = 77;
     size_t bytes = write_file(PITH_CPU_REF, file);
@@ -203,9 +200,8 @@ static void test_sizes(void **state)
 }
 
 /* Every byte behind the head at every value, with a right checksum. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
-    (void)state;
     uint8_t file[MAX_FILE];
     const char *kernel;
     for (uint32_t level = 0; level < 2; level++) {
@@ -228,9 +224,8 @@ static void test_hostile(void **state)
 }
 
 /* What the file chooses is what is planned: the last of the list of convolutions is the direct. */
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     uint8_t file[MAX_FILE];
     const char *kernel = "";
     size_t bytes = write_file(0, file);
@@ -278,9 +273,8 @@ static const char *planned(const struct weight_case *c, const struct pith_costs 
 
 /* Costs choose when a plan is made; one that was written keeps its kernels whatever costs are now.
  */
-static void test_costs(void **state)
+TEST(test_costs)
 {
-    (void)state;
     uint64_t seed = 3;
     struct weight_want want = {.rows = 8,
                                .cols = 32,
@@ -304,12 +298,4 @@ static void test_costs(void **state)
     case_free(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_costs),   cmocka_unit_test(test_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

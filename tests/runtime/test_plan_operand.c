@@ -46,9 +46,8 @@ static const struct pith_operand *with_role(const struct pith_operand *o, uint32
     return NULL;
 }
 
-static void test_block(void **state)
+TEST(test_block)
 {
-    (void)state;
     void *mem;
     struct pith_plan *plan = plan_of_block(0, &mem);
     struct pith_operand o[8];
@@ -85,9 +84,8 @@ static void test_block(void **state)
 
 /* A packed weight is reported where the kernel has one, and is what the layer counts; without
  * vectors there is none, and the weight is read where it lies. */
-static void test_packed(void **state)
+TEST(test_packed)
 {
-    (void)state;
     for (uint32_t level = 0; level < 2; level++) {
         void *mem;
         struct pith_plan *plan = plan_of_block(level ? 0 : PITH_CPU_REF, &mem);
@@ -115,9 +113,8 @@ static void set_u8(int32_t *attr, void *arg)
 }
 
 /* A product of integers that took over a Requantize: the grid of its result has a name. */
-static void test_grids(void **state)
+TEST(test_grids)
 {
-    (void)state;
     static const int8_t w[C * C];
     static const float factor = 0.5f;
     static const uint8_t zero = 3;
@@ -151,9 +148,8 @@ static void test_grids(void **state)
     free(mem);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     void *mem;
     struct pith_plan *plan = plan_of_block(0, &mem);
     struct pith_operand o = {.index = 77};
@@ -163,13 +159,4 @@ static void test_refusals(void **state)
     free(mem);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block),
-        cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_grids),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

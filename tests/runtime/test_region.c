@@ -48,9 +48,8 @@ static void make_sample(void)
     gd_graph();
 }
 
-static void test_regions(void **state)
+TEST(test_regions)
 {
-    (void)state;
     make_sample();
     uint32_t loop = node_of(s.state), end = node_of(s.final), branch = node_of(s.branch);
     uint32_t other = node_of(s.other) - 1, branch_end = node_of(s.joined);
@@ -82,9 +81,8 @@ static void rewired_is_refused(uint32_t of, uint32_t i, uint32_t v)
     assert_int_equal(pith_graph_regions(&gd.g), PITH_OK);
 }
 
-static void test_reading_across(void **state)
+TEST(test_reading_across)
 {
-    (void)state;
     make_sample();
     rewired_is_refused(s.after, 0, s.inner); /* out of a loop */
     rewired_is_refused(s.after, 0, s.state); /* what the loop gives its body */
@@ -103,9 +101,8 @@ static void test_reading_across(void **state)
     assert_int_equal(pith_graph_regions(&gd.g), PITH_OK);
 }
 
-static void test_partners(void **state)
+TEST(test_partners)
 {
-    (void)state;
     make_sample();
     uint32_t loop = node_of(s.state), end = node_of(s.final), other = node_of(s.other) - 1;
     rewired_is_refused(s.final, 0, s.before); /* not the state */
@@ -126,9 +123,8 @@ static void test_partners(void **state)
 }
 
 /* Each way to leave out, double or exchange a bracket. */
-static void test_brackets(void **state)
+TEST(test_brackets)
 {
-    (void)state;
     static const enum pith_op op[] = {PITH_OP_LOOP, PITH_OP_LOOP_END, PITH_OP_BRANCH,
                                       PITH_OP_BRANCH_ELSE, PITH_OP_BRANCH_END};
     make_sample();
@@ -153,9 +149,8 @@ static void test_brackets(void **state)
     }
 }
 
-static void test_depth(void **state)
+TEST(test_depth)
 {
-    (void)state;
     for (uint32_t depth = 1; depth <= PITH_MAX_DEPTH + 1; depth++) {
         struct gd_loop l[PITH_MAX_DEPTH + 1];
         gd_clear();
@@ -213,9 +208,8 @@ static enum pith_status read_graph(const uint8_t *bytes, size_t n)
     return st;
 }
 
-static void test_reader(void **state)
+TEST(test_reader)
 {
-    (void)state;
     static const struct {
         uint8_t at, value;
     } damage[] = {{LOOP_TRIPS, 0x08}, {LOOP_TRIPS, 0x01}, /* another number of trips; below 1 */
@@ -235,9 +229,8 @@ static void test_reader(void **state)
 }
 
 /* Inputs that are no longer counted are not there, though memory still holds them. */
-static void test_input_counts(void **state)
+TEST(test_input_counts)
 {
-    (void)state;
     make_sample();
     struct graph_node *ends[] = {&gd.node[node_of(s.final)], &gd.node[node_of(s.joined)]};
     const uint32_t needed[] = {2, 3}; /* a state twice; the condition and a value of each side */
@@ -269,9 +262,8 @@ static void test_input_counts(void **state)
 }
 
 /* What BranchEnd gives must be as many as each side gives it, whatever these are. */
-static void test_branch_counts(void **state)
+TEST(test_branch_counts)
 {
-    (void)state;
     gd_clear();
     uint32_t go = gd_input(0);
     gd_input_type(PITH_BOOL);
@@ -285,13 +277,4 @@ static void test_branch_counts(void **state)
     assert_int_equal(pith_graph_regions(&gd.g), PITH_ERR_CORRUPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regions),       cmocka_unit_test(test_reading_across),
-        cmocka_unit_test(test_partners),      cmocka_unit_test(test_brackets),
-        cmocka_unit_test(test_depth),         cmocka_unit_test(test_reader),
-        cmocka_unit_test(test_branch_counts), cmocka_unit_test(test_input_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which run form is chosen for which weight, what it promises, and that it fails as it says.
  * That the products are right is the business of test_kernels_sparse.c. */
-#include <stdarg.h>
-#include <setjmp.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "products/integer_conv.h"
 #include "products/run_form.h"
 #include "weight_case.h"
@@ -46,9 +44,8 @@ static enum pith_status need_of(const struct weight *w, uint32_t rows, uint32_t 
     return pith_run_form_need(w, rows, cols, &k, need);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     enum { R = 4096, C = 4096, N = R * C };
     static const uint32_t levels[] = {0, AVX2, AVX512, VBMI};
     struct run_form_need need;
@@ -69,9 +66,8 @@ static void test_choice(void **state)
     assert_int_equal(need_of(&w, R, C, AVX512, &need), PITH_ERR_UNSUPPORTED);
 }
 
-static void test_dense_is_faster(void **state)
+TEST(test_dense_is_faster)
 {
-    (void)state;
     enum { R = 256, C = 256, N = R * C };
     struct run_form_need need = {.bytes = 77};
     struct weight w = dense(plain(N, N));
@@ -86,9 +82,8 @@ static void test_dense_is_faster(void **state)
     assert_int_equal(need_of(&w, R, C, AVX512, &need), PITH_OK);
 }
 
-static void test_not_a_matrix_for_it(void **state)
+TEST(test_not_a_matrix_for_it)
 {
-    (void)state;
     struct run_form_need need;
     struct weight w = indexed(100 * 100, 900, 32);
     assert_int_equal(need_of(&w, 100, 99, 0, &need), PITH_ERR_UNSUPPORTED);
@@ -123,9 +118,8 @@ static enum pith_status build(const struct weight_case *k, uint32_t level, int f
     return st;
 }
 
-static void test_promise_and_form(void **state)
+TEST(test_promise_and_form)
 {
-    (void)state;
     static const struct {
         double density;
         enum run_form_kind kind;
@@ -149,9 +143,8 @@ static void test_promise_and_form(void **state)
     }
 }
 
-static void test_same_weight_same_bytes(void **state)
+TEST(test_same_weight_same_bytes)
 {
-    (void)state;
     static const uint32_t levels[] = {0, AVX2, AVX512, VBMI};
     static const struct weight_want wants[] = {
         {.rows = 70, .cols = 333, .density = 0.08, .n_centroids = 20, .n_groups = 1, .scale = 1},
@@ -173,9 +166,8 @@ static void test_same_weight_same_bytes(void **state)
 }
 
 /* Codebooks of neither the tensor nor the rows: the values are stored. */
-static void test_odd_groups_become_values(void **state)
+TEST(test_odd_groups_become_values)
 {
-    (void)state;
     struct weight_want want = {
         .rows = 64, .cols = 300, .density = 0.05, .n_centroids = 9, .n_groups = 2, .scale = 1};
     struct weight_case k = case_new(&want, &seed);
@@ -198,9 +190,8 @@ static void test_odd_groups_become_values(void **state)
     case_free(&k);
 }
 
-static void test_broken_streams(void **state)
+TEST(test_broken_streams)
 {
-    (void)state;
     struct weight_want want = {
         .rows = 40, .cols = 200, .density = 0.05, .n_centroids = 16, .n_groups = 1, .scale = 1};
     struct weight_case k = case_new(&want, &seed);
@@ -219,16 +210,4 @@ static void test_broken_streams(void **state)
     case_free(&k);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_dense_is_faster),
-        cmocka_unit_test(test_not_a_matrix_for_it),
-        cmocka_unit_test(test_promise_and_form),
-        cmocka_unit_test(test_same_weight_same_bytes),
-        cmocka_unit_test(test_odd_groups_become_values),
-        cmocka_unit_test(test_broken_streams),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

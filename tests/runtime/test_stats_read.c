@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_stats_read.c - one entry of the chunk `stat`: a good one and what each single change to it
  * does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "validate/stats_read.h"
 
 #define N_VALUES 5u
@@ -174,10 +171,9 @@ static void set_bins(struct params *t, int32_t exponent, int32_t first, uint32_t
     t->bins_bytes = bytes;
 }
 
-static void entries(void **state)
+TEST(entries)
 {
     const float nan = f32_from_bits(0x7fc00000u), inf = f32_from_bits(0x7f800000u);
-    (void)state;
     WITH(true, (void)0);
     WITH(false, t.value = N_VALUES);
     WITH(false, t.flags |= 8);
@@ -200,9 +196,8 @@ static void entries(void **state)
     WITH(false, t.n_zero = 5);
 }
 
-static void sums(void **state)
+TEST(sums)
 {
-    (void)state;
     WITH(true, (t.sum = (struct sum){0, 0, {0}}));
     WITH(false, (t.sum = (struct sum){1, 0, {0}}));
     WITH(false, (t.sum = (struct sum){0, 2, {0, 1}}));
@@ -216,9 +211,8 @@ static void sums(void **state)
     WITH(false, (t.sum = (struct sum){80, 1, {1}}));
 }
 
-static void bins(void **state)
+TEST(bins)
 {
-    (void)state;
     WITH(true, t.n_bins = 0);
     WITH(false, (t.n = 5)); /* counts that sum to less */
     WITH(false, (t.n = 3));
@@ -236,9 +230,8 @@ static void bins(void **state)
 
 /* Bins of one sign: those of numbers not below 0 begin at bin 0, others end at bin -1; and 2048
  * bins from the smallest to 0 are one too many. */
-static void bins_of_one_sign(void **state)
+TEST(bins_of_one_sign)
 {
-    (void)state;
     WITH(true, (t.min = 0, set_bins(&t, -9, 0, 1025, "\x01\x00\xfe\x07\x02", 5)));
     WITH(true, (t.min = 0, set_bins(&t, -9, 1023, 2, "\x01\x02", 2)));
     WITH(false, (t.min = 0, set_bins(&t, -9, -1, 1026, "\x01\x00\xff\x07\x02", 5)));
@@ -250,9 +243,8 @@ static void bins_of_one_sign(void **state)
                 set_bins(&t, -8, -1024, 1024, "\x01\x00\xfd\x07\x02", 5)));
 }
 
-static void channels(void **state)
+TEST(channels)
 {
-    (void)state;
     WITH(false, t.n_channels = 0);
     WITH(true, t.axis = PITH_MAX_RANK - 1);
     WITH(false, t.axis = PITH_MAX_RANK);
@@ -262,9 +254,8 @@ static void channels(void **state)
     WITH(false, t.channel_min = f32_from_bits(0xff800000u));
 }
 
-static void grids(void **state)
+TEST(grids)
 {
-    (void)state;
     WITH(false, (t.bits = 1, t.zero_point = 0));
     WITH(false, t.bits = 9);
     WITH(true, (t.bits = 2, t.zero_point = 3));
@@ -285,9 +276,8 @@ static void grids(void **state)
     WITH(false, (t.type = PITH_I8, t.zero_point = 128));
 }
 
-static void scales(void **state)
+TEST(scales)
 {
-    (void)state;
     WITH(false, t.n_scales = 0);
     WITH(true, (t.n_scales = 2, t.scale_axis = PITH_MAX_RANK - 1));
     WITH(false, (t.n_scales = 2, t.scale_axis = PITH_MAX_RANK));
@@ -299,12 +289,4 @@ static void scales(void **state)
     WITH(false, t.scale = 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries),          cmocka_unit_test(sums),     cmocka_unit_test(bins),
-        cmocka_unit_test(bins_of_one_sign), cmocka_unit_test(channels), cmocka_unit_test(grids),
-        cmocka_unit_test(scales),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_validate.c - texts, keys and names: what is just allowed beside what is just not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "made_file.h"
 #include "pith_runtime.h"
 
@@ -18,7 +15,7 @@ static bool is_utf8(const char *text)
 }
 
 /* The ends of what each first byte allows behind it (Unicode, table 3-7). */
-static void utf8_bounds(void **state)
+TEST(utf8_bounds)
 {
     static const char *const good[] = {"\x01",
                                        "\x7f",
@@ -51,7 +48,6 @@ static void utf8_bounds(void **state)
                                       "\xf1\x80\x80",
                                       "\xf5\x80\x80\x80",
                                       "\xff"};
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_true(is_utf8(good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -70,10 +66,9 @@ static enum pith_status read_texts(const char *tag, const void *p, size_t n)
     return read_file(f.data, f.bytes, 0, NULL);
 }
 
-static void keys(void **state)
+TEST(keys)
 {
     static uint8_t meta[5 * (MAX_META + 1)];
-    (void)state;
     for (uint32_t i = 0; i <= MAX_META; i++)
         memcpy(meta + 5 * i,
                (uint8_t[]){18, (uint8_t)('a' + i / 676), (uint8_t)('a' + i / 26 % 26),
@@ -101,10 +96,9 @@ static void keys(void **state)
         }
 }
 
-static void history(void **state)
+TEST(history)
 {
     static uint8_t steps[3 * (MAX_HISTORY + 1)];
-    (void)state;
     for (uint32_t i = 0; i <= MAX_HISTORY; i++)
         memcpy(steps + 3 * i, "\x01v\x00", 3);
     assert_int_equal(read_texts("hist", steps, 3 * MAX_HISTORY), PITH_OK);
@@ -114,14 +108,13 @@ static void history(void **state)
     assert_int_equal(read_texts("hist", GRAPH("\x01v\x01\xff")), PITH_ERR_CORRUPT);
 }
 
-static void meta_by_key(void **state)
+TEST(meta_by_key)
 {
     static struct made f;
     const char *value;
     size_t n;
     const struct piece piece[] = {
         {"DATA", "", 0}, {"GRPH", "\x00\x01\x03\x00\x08", 5}, {"meta", "\x10z\x01v\x11zy\x01w", 9}};
-    (void)state;
     seal_full(&f, piece, 3);
     assert_int_equal(pith_blob_meta(f.data, f.bytes, "z", &value, &n), PITH_OK);
     assert_memory_equal(value, "v", 1);
@@ -147,9 +140,8 @@ static enum pith_status read_names(const char letters[6])
 }
 
 /* In whatever order they come, two equal names are noticed. */
-static void names_in_all_orders(void **state)
+TEST(names_in_all_orders)
 {
-    (void)state;
     for (uint32_t p = 0; p < 720; p++) {
         char distinct[6], twice[6], left[] = "abcdef";
         for (uint32_t i = 0, rest = p; i < 6; i++) {
@@ -165,14 +157,4 @@ static void names_in_all_orders(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(utf8_bounds),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(history),
-        cmocka_unit_test(meta_by_key),
-        cmocka_unit_test(names_in_all_orders),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

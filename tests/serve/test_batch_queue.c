@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_batch_queue.c - many threads get the rows of their requests, also beside others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include "measure/small_net.h"
@@ -102,10 +99,9 @@ static uint32_t batches_of_many(struct served *s)
     return led;
 }
 
-static void everyone_gets_his_rows(void **state)
+TEST(everyone_gets_his_rows)
 {
     struct served s;
-    (void)state;
     open_served(&s, 0, 60);
     assert_in_range(batches_of_many(&s), 1, N_THREADS * N_REQUESTS);
     assert_int_equal(batch_queue_length(s.queue), 0);
@@ -115,21 +111,19 @@ static void everyone_gets_his_rows(void **state)
     close_served(&s);
 }
 
-static void a_run_past_its_time_is_stopped(void **state)
+TEST(a_run_past_its_time_is_stopped)
 {
     struct served s;
     uint32_t led = 0;
-    (void)state;
     open_served(&s, 0, 1e-9);
     assert_int_equal(ask(&s, 1, 1, &led), PITH_ERR_STOPPED);
     close_served(&s);
 }
 
-static void names_come_from_files(void **state)
+TEST(names_come_from_files)
 {
     struct served s;
     struct served_model m;
-    (void)state;
     open_served(&s, 0, 60);
     assert_string_equal(s.m.name, "net");
     assert_int_equal(served_model_describe(&s.packed, "my net", 1, &m, NULL), PITH_OK);
@@ -144,14 +138,13 @@ static void names_come_from_files(void **state)
     close_served(&s);
 }
 
-static void percentiles_are_of_recent_requests(void **state)
+TEST(percentiles_are_of_recent_requests)
 {
     struct request_counts *c = calloc(1, sizeof *c);
     const struct infer_request r = {.rows = 2};
     const struct infer_result result = {.leads = true, .run_ns = 5};
     struct latency l;
     const uint64_t ms = 1000000, now = 100000 * ms;
-    (void)state;
     pthread_mutex_init(&c->lock, NULL);
     for (uint32_t i = 0; i < 50; i++) /* long ago */
         request_counts_success(c, &r, &result, 0, 900 * ms);
@@ -167,13 +160,4 @@ static void percentiles_are_of_recent_requests(void **state)
     free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everyone_gets_his_rows),
-        cmocka_unit_test(a_run_past_its_time_is_stopped),
-        cmocka_unit_test(names_come_from_files),
-        cmocka_unit_test(percentiles_are_of_recent_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

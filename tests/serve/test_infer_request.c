@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_infer_request.c - requests that are right and each way to be wrong; responses as JSON and
  * binary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +39,12 @@ static enum pith_status parse(const struct served_model *m, const void *body, si
 #define X "{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[2,2],\"data\":[[1,2.5],[-3,1e3]]}"
 #define H "{\"name\":\"h\",\"datatype\":\"FP16\",\"shape\":[2,2],\"data\":[0,1,2,3]}"
 
-static void json_values_may_be_nested(void **state)
+TEST(json_values_may_be_nested)
 {
     static const char body[] = "{\"id\":\"7\",\"inputs\":[" H "," X "]}";
     static const float x[] = {1, 2.5f, -3, 1000}, h[] = {0, 1, 2, 3};
     struct infer_request r;
     struct guarded memory;
-    (void)state;
     assert_int_equal(parse(&two, body, strlen(body), strlen(body), &r, &memory, NULL), PITH_OK);
     assert_int_equal(r.rows, 2);
     assert_memory_equal(r.input[0], x, sizeof x);
@@ -60,7 +56,7 @@ static void json_values_may_be_nested(void **state)
     guard_free(&memory);
 }
 
-static void binary_values_stand_behind_the_json(void **state)
+TEST(binary_values_stand_behind_the_json)
 {
     static const char json[] =
         "{\"inputs\":[{\"name\":\"h\",\"datatype\":\"FP16\",\"shape\":[1,2],\"parameters\":"
@@ -73,7 +69,6 @@ static void binary_values_stand_behind_the_json(void **state)
     char body[sizeof json + sizeof values];
     struct infer_request r;
     struct guarded memory;
-    (void)state;
     memcpy(body, json, n);
     memcpy(body + n, values, sizeof values);
     assert_int_equal(parse(&two, body, n + sizeof values, n, &r, &memory, NULL), PITH_OK);
@@ -91,13 +86,12 @@ static void binary_values_stand_behind_the_json(void **state)
     }
 }
 
-static void values_alone_are_rows_of_the_only_input(void **state)
+TEST(values_alone_are_rows_of_the_only_input)
 {
     struct served_model one = two;
     struct infer_request r;
     struct guarded memory;
     const float x[] = {1, 2, 3, 4, 5, 6};
-    (void)state;
     one.n_inputs = 1;
     assert_int_equal(parse(&one, x, sizeof x, 0, &r, &memory, NULL), PITH_OK);
     assert_int_equal(r.rows, 3);
@@ -131,7 +125,7 @@ static enum pith_status parse_one(struct served_end *e, bool batch_open, const c
     return st;
 }
 
-static void sizes_have_to_agree(void **state)
+TEST(sizes_have_to_agree)
 {
 #define ONE(shape, size)                                                                           \
     "{\"inputs\":[{\"name\":\"o\",\"datatype\":\"BOOL\",\"shape\":" shape                          \
@@ -139,7 +133,6 @@ static void sizes_have_to_agree(void **state)
     static const uint8_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1}, two_is_no_bool[2] = {1, 2};
     struct served_end e = {
         .name = "o", .type = PITH_BOOL, .run = PITH_BOOL, .rank = 2, .dim = {1, 2}, .row_elems = 2};
-    (void)state;
     assert_int_equal(parse_one(&e, true, ONE("[2,2]", "4"), ones, 4, 0), PITH_OK);
     assert_int_equal(parse_one(&e, true, ONE("[2,2]", "8"), ones, 4, 0), PITH_ERR_ARGUMENT);
     assert_int_equal(parse_one(&e, true, ONE("[2,2]", "4"), ones, 5, 0), PITH_ERR_ARGUMENT);
@@ -150,7 +143,7 @@ static void sizes_have_to_agree(void **state)
     assert_int_equal(parse_one(&e, true, "{}", ones, 0, 1), PITH_ERR_ARGUMENT);
 }
 
-static void every_mistake_is_named(void **state)
+TEST(every_mistake_is_named)
 {
 #define ONLY(h) "{\"inputs\":[" X "," h "]}"
     static const struct {
@@ -196,7 +189,6 @@ static void every_mistake_is_named(void **state)
          "must be 1 to 100"},
         {"{\"id\":1,\"inputs\":[" X "," H "]}", "'id' must be"},
         {"{\"inputs\":[" X "," H "]} 1", "JSON is broken"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_error err = {0};
         struct infer_request r;
@@ -211,7 +203,7 @@ static void every_mistake_is_named(void **state)
     }
 }
 
-static void integers_have_a_range(void **state)
+TEST(integers_have_a_range)
 {
     static const struct {
         enum pith_type type;
@@ -226,7 +218,6 @@ static void integers_have_a_range(void **state)
         {PITH_BOOL, {"false", "1"}, {"2", "null"}},
         {PITH_F64, {"1e300", "2"}, {"\"1\"", "true"}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct served_end e = {.name = "v",
                                .type = cases[i].type,
@@ -255,13 +246,12 @@ static void integers_have_a_range(void **state)
 }
 
 /* However long the text, no more numbers are read than the network has inputs for. */
-static void numbers_are_counted_before_they_are_read(void **state)
+TEST(numbers_are_counted_before_they_are_read)
 {
     const size_t n = 1 << 20;
     char *body = malloc(n);
     struct infer_request r;
     struct pith_error err;
-    (void)state;
     memset(body, ',', n);
     memcpy(body, "{\"inputs\":[1", 12);
     assert_int_equal(infer_request_parse(&two, (uint8_t *)body, n, n, &r, &err), PITH_ERR_ARGUMENT);
@@ -287,10 +277,9 @@ static char *response(struct answer *answers, size_t *json_bytes, size_t *bytes)
     return (char *)out.data;
 }
 
-static void responses_are_json_with_values_behind(void **state)
+TEST(responses_are_json_with_values_behind)
 {
     size_t json_bytes, bytes;
-    (void)state;
     char *text =
         response((struct answer[]){{ANSWER_JSON, 0}, {ANSWER_JSON, 0}}, &json_bytes, &bytes);
     assert_string_equal(
@@ -322,17 +311,4 @@ static void responses_are_json_with_values_behind(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_values_may_be_nested),
-        cmocka_unit_test(binary_values_stand_behind_the_json),
-        cmocka_unit_test(values_alone_are_rows_of_the_only_input),
-        cmocka_unit_test(sizes_have_to_agree),
-        cmocka_unit_test(every_mistake_is_named),
-        cmocka_unit_test(integers_have_a_range),
-        cmocka_unit_test(numbers_are_counted_before_they_are_read),
-        cmocka_unit_test(responses_are_json_with_values_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

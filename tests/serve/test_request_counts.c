@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_request_counts.c - sums, buckets and the latency of recent requests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "serve/request_counts.h"
 
 #define MS UINT64_C(1000000)
@@ -24,9 +21,8 @@ static void end_at(uint64_t end_ns, uint64_t took_ns)
     request_counts_success(&counts, &request, &result, end_ns - took_ns, end_ns);
 }
 
-static void sums_and_buckets(void **state)
+TEST(sums_and_buckets)
 {
-    (void)state;
     begin();
     end_at(1000 * MS, MS / 10);       /* the end of a bucket is in it */
     end_at(2000 * MS, MS / 10 + 1);   /* the next */
@@ -46,9 +42,8 @@ static void sums_and_buckets(void **state)
         assert_int_equal(counts.bucket[b], b < 2 || b >= LATENCY_BUCKETS - 2);
 }
 
-static void latency_is_of_the_last_seconds(void **state)
+TEST(latency_is_of_the_last_seconds)
 {
-    (void)state;
     struct latency l;
     begin();
     request_counts_latency(&counts, 5000 * MS, 1, &l);
@@ -66,9 +61,8 @@ static void latency_is_of_the_last_seconds(void **state)
 }
 
 /* Of more requests than the ring holds the last ones; they fill less than the seconds. */
-static void a_full_ring(void **state)
+TEST(a_full_ring)
 {
-    (void)state;
     struct latency l;
     begin();
     for (uint64_t i = 0; i < RECENT_REQUESTS + 10; i++)
@@ -79,12 +73,4 @@ static void a_full_ring(void **state)
     assert_true(l.per_second > 1000 && l.per_second < 1002); /* 1,024 in 1.023 s */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_buckets),
-        cmocka_unit_test(latency_is_of_the_last_seconds),
-        cmocka_unit_test(a_full_ring),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

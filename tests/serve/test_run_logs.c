@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_run_logs.c - logs of runs in a folder: what the page gets of them, also of broken ones, and
  * their curves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

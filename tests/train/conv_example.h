@@ -9,15 +9,12 @@
 #include "train/kernels/train_kernels.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_run.h"
 
 static uint32_t state_of_random = 20260521;
 

@@ -21,9 +21,7 @@
 #ifndef GRADIENT_CHECK_H
 #define GRADIENT_CHECK_H
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 #include "base/cpu_allowed.h"
 #include "pith_train.h"

@@ -6,17 +6,14 @@
 #define KERNEL_TRIAL_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "test_run.h"
 
 #include "runtime/weight_case.h"
 /* after it, whose functions have a seed of their own */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Augmentation: words, and what each amount does to a picture whose answer is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +25,8 @@ static struct augment parsed(const char *text)
     return a;
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const char *const wrong[] = {"spin=3",     "shift",     "shift=",    "shift=x",
                                         "rotate=181", "flip=1",    "clean=1.5", "mixup=3",
                                         "scale=-1",   "shear=nan", ",",         "flips"};
@@ -53,9 +49,8 @@ static void test_words(void **state)
 }
 
 /* Each amount at its most, one step beyond, and whether it moves pixels or changes any. */
-static void test_amounts_have_ends(void **state)
+TEST(test_amounts_have_ends)
 {
-    (void)state;
     static const struct {
         const char *name, *most;
         bool moves, changes;
@@ -88,9 +83,8 @@ static void test_amounts_have_ends(void **state)
     assert_true(pith_augment_moves(&flipped) && pith_augment_any(&flipped));
 }
 
-static void test_nothing_and_seeds(void **state)
+TEST(test_nothing_and_seeds)
 {
-    (void)state;
     float x[N], y[N], z[N], scratch[N];
     struct augment none = {0}, all = parsed("shift=2,rotate=7,scale=0.07,shear=0.09,elastic=1.2");
     picture(x);
@@ -111,9 +105,8 @@ static void test_nothing_and_seeds(void **state)
 }
 
 /* Both happen, and each mirror is exact. */
-static void test_flip(void **state)
+TEST(test_flip)
 {
-    (void)state;
     float x[N], y[N], scratch[N];
     struct augment a = parsed("flip");
     uint32_t mirrored = 0;
@@ -152,9 +145,8 @@ static void blob(float *x, int row, int col)
             x[(row + i) * W + col + k] = 1;
 }
 
-static void test_shift_and_turn(void **state)
+TEST(test_shift_and_turn)
 {
-    (void)state;
     float x[N], scratch[N];
     double row, col, mass, furthest = 0, most_turned = 0;
     struct augment shift = parsed("shift=3"), turn = parsed("rotate=20"),
@@ -183,9 +175,8 @@ static void test_shift_and_turn(void **state)
     assert_true(smallest < 5.5 && smallest > 3.5 && largest > 16 && largest < 21);
 }
 
-static void test_elastic_is_smooth(void **state)
+TEST(test_elastic_is_smooth)
 {
-    (void)state;
     float x[N], scratch[N];
     double row, col, mass, furthest = 0;
     struct augment a = parsed("elastic=4");
@@ -199,9 +190,8 @@ static void test_elastic_is_smooth(void **state)
     assert_true(furthest > 1);
 }
 
-static void test_cutout(void **state)
+TEST(test_cutout)
 {
-    (void)state;
     float x[N], scratch[N];
     struct augment a = parsed("cutout=6");
     uint32_t most = 0;
@@ -220,9 +210,8 @@ static void test_cutout(void **state)
 }
 
 /* The share that stays, and what happens to the others is what would have happened anyway. */
-static void test_clean(void **state)
+TEST(test_clean)
 {
-    (void)state;
     float x[N], y[N], z[N], scratch[N];
     struct augment all = parsed("shift=2,rotate=7,cutout=3"),
                    some = parsed("shift=2,rotate=7,cutout=3,clean=0.25"),
@@ -245,9 +234,8 @@ static void test_clean(void **state)
 }
 
 /* Each window is an exact copy, at whole pixels, and all windows come. */
-static void test_crop(void **state)
+TEST(test_crop)
 {
-    (void)state;
     float x[N], y[N], scratch[N];
     struct augment a = parsed("crop=2");
     uint32_t count[5][5] = {{0}};
@@ -287,9 +275,8 @@ static void statistics(const float *x, uint32_t n, double *mean, double *spread)
 }
 
 /* What each changes, what it leaves, and how far it goes. */
-static void test_colours(void **state)
+TEST(test_colours)
 {
-    (void)state;
     enum { PLANE = H * W, ALL = 3 * PLANE };
     static float x[ALL], y[ALL], scratch[ALL];
     static const char *const texts[3] = {"brightness=0.5", "contrast=0.4", "saturation=0.4"};
@@ -319,9 +306,8 @@ static void test_colours(void **state)
     assert_true(most[0] > 0.4 && most[1] > 0.3 && most[2] > 0.3);
 }
 
-static void test_noise(void **state)
+TEST(test_noise)
 {
-    (void)state;
     float x[N], y[N], scratch[N];
     struct augment a = parsed("noise=0.5");
     double mean, spread, mean_x, spread_x;
@@ -336,18 +322,4 @@ static void test_noise(void **state)
     assert_true(fabs(mean / spread_x) < 0.5 * 4 / sqrt((double)N));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
-                                       cmocka_unit_test(test_amounts_have_ends),
-                                       cmocka_unit_test(test_nothing_and_seeds),
-                                       cmocka_unit_test(test_flip),
-                                       cmocka_unit_test(test_shift_and_turn),
-                                       cmocka_unit_test(test_elastic_is_smooth),
-                                       cmocka_unit_test(test_cutout),
-                                       cmocka_unit_test(test_clean),
-                                       cmocka_unit_test(test_crop),
-                                       cmocka_unit_test(test_colours),
-                                       cmocka_unit_test(test_noise)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

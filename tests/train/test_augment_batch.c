@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of a slice: each by its place in the run; pairs mixed by shares of the right law. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <string.h>
 #include "train/batch/augment.h"
@@ -41,18 +38,16 @@ static struct tape_tensor tensor_of(float *x, uint32_t rank)
     return t;
 }
 
-static void nothing_to_do(void **state)
+TEST(nothing_to_do)
 {
-    (void)state;
     assert_null(batch_of(NULL, 2));
     assert_null(batch_of("clean=0.5", 2));
     assert_null(pith_augment_shares(NULL, 0));
 }
 
 /* Sample 7 of the run is the same whichever batch it is in. */
-static void place_decides(void **state)
+TEST(place_decides)
 {
-    (void)state;
     float x[PER * EACH], y[PER * EACH];
     struct tape_tensor tx = tensor_of(x, 4), ty = tensor_of(y, 4);
     struct augment_batch *b = batch_of("shift=1,noise=0.1", 4);
@@ -65,9 +60,8 @@ static void place_decides(void **state)
 }
 
 /* Of Beta(a, a): mean 1/2, variance 1 / (4 (2 a + 1)). */
-static void shares_are_beta(void **state)
+TEST(shares_are_beta)
 {
-    (void)state;
     static const struct {
         const char *text;
         double alpha, clean;
@@ -107,9 +101,8 @@ static void shares_are_beta(void **state)
 
 /* Of samples with numbers, each slice and batch mixes by shares of its own, and the same
  * ones again when it comes back. */
-static void shares_follow_numbers(void **state)
+TEST(shares_follow_numbers)
 {
-    (void)state;
     static const uint32_t number[3][PER] = {{4, 9, 2, 7, 1}, {5, 0, 3, 8, 6}, {4, 0, 3, 8, 6}};
     float share[3][PER], x[PER * EACH];
     struct augment_batch *b = batch_of("mixup=1", 2);
@@ -123,9 +116,8 @@ static void shares_follow_numbers(void **state)
     pith_augment_batch_free(b);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
         uint32_t rank, channels;
@@ -144,11 +136,4 @@ static void refusals(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_to_do), cmocka_unit_test(place_decides),
-        cmocka_unit_test(shares_are_beta), cmocka_unit_test(shares_follow_numbers),
-        cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Units in another order: the network answers as before, its rows have ever fewer weights, masks
  * and codebooks went along; what an output of the network shows stays where it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +77,8 @@ static uint64_t kept(const struct pith_model *m, const struct pith_weight_ref *r
     return n;
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS];
     float before[DIGITS], after[DIGITS];
     struct pith_model *m = network(refs);
@@ -99,9 +95,8 @@ static void test_order(void **state)
 }
 
 /* The hidden layer is an output too: its units stay, those before it do not. */
-static void test_shown(void **state)
+TEST(test_shown)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS];
     struct pith_model *m = network(refs);
     m->outputs[m->n_outputs++] = m->nodes[refs[2].node].out[0];
@@ -115,9 +110,8 @@ static void test_shown(void **state)
 
 /* Dead units go out of the network: the ordered network answers the same with smaller
  * matrices, whether centroids are one set or one for each row. */
-static void test_drop(void **state)
+TEST(test_drop)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS], now[LAYERS];
     float before[DIGITS], after[DIGITS];
     struct pith_model *m = network(refs);
@@ -154,9 +148,8 @@ static void test_drop(void **state)
 }
 
 /* A bias [1, N] of a Gemm goes with its units as one of [N] does. */
-static void test_drop_under_a_row_of_biases(void **state)
+TEST(test_drop_under_a_row_of_biases)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_error err = {0};
     uint64_t dropped = 0;
@@ -179,9 +172,8 @@ static void test_drop_under_a_row_of_biases(void **state)
 }
 
 /* What was kept of a model before its units went brings all of it back. */
-static void test_snapshot_of_dropped_units(void **state)
+TEST(test_snapshot_of_dropped_units)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS];
     struct pith_model *m = network(refs);
     struct snapshot *s;
@@ -211,11 +203,4 @@ static void test_snapshot_of_dropped_units(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_shown),
-                                       cmocka_unit_test(test_drop),
-                                       cmocka_unit_test(test_drop_under_a_row_of_biases),
-                                       cmocka_unit_test(test_snapshot_of_dropped_units)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

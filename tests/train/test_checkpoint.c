@@ -2,11 +2,8 @@
 /* A run that is broken off, by a wish to stop or by the death of the process, ends in the same
  * bytes when it goes on, whatever it trains under. What is no checkpoint of the run is refused, and
  * the model then stays as it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -159,9 +156,8 @@ static void count_epochs(void *user, const struct pith_train_progress *p)
     assert_int_equal(p->epoch, ++h->epochs);
 }
 
-static void test_stop_and_go_on(void **state)
+TEST(test_stop_and_go_on)
 {
-    (void)state;
     static const int places[] = {1, PER_EPOCH, 3 * PER_EPOCH + 2, STEPS};
     for (size_t i = 0; i < WAYS; i++) {
         struct pith_train_opts o = options(&ways[i]);
@@ -198,9 +194,8 @@ static void test_stop_and_go_on(void **state)
     }
 }
 
-static void test_death(void **state)
+TEST(test_death)
 {
-    (void)state;
     for (size_t i = 0; i < WAYS; i++) {
         struct pith_train_opts o = options(&ways[i]);
         struct outcome whole = run(&ways[i], &o), part;
@@ -265,9 +260,8 @@ static void refuse(const struct way *w, const struct pith_train_opts *o, enum pi
     pith_model_free(m);
 }
 
-static void test_other_runs(void **state)
+TEST(test_other_runs)
 {
-    (void)state;
     struct pith_train_opts o = broken_off(&ways[3]), other = o;
     other.epochs = 7;
     refuse(&ways[3], &other, PITH_ERR_ARGUMENT, "there 'epochs 6', here 'epochs 7'");
@@ -307,9 +301,8 @@ static void put_empty(const char *name)
 }
 
 /* What a process that ended too soon left of a checkpoint goes; others' files stay. */
-static void test_half_written(void **state)
+TEST(test_half_written)
 {
-    (void)state;
     struct pith_error err = {0};
     struct checkpoint *c;
     char path[96];
@@ -325,9 +318,8 @@ static void test_half_written(void **state)
 }
 
 /* An error in the run's identity is found before anything is made. */
-static void test_check(void **state)
+TEST(test_check)
 {
-    (void)state;
     struct pith_error err = {0};
     struct checkpoint *c, *other;
     uint32_t number = 5;
@@ -398,9 +390,8 @@ static void cut(struct pith_buffer *file)
 }
 
 /* Errors that a right checksum does not show. */
-static void test_made_files(void **state)
+TEST(test_made_files)
 {
-    (void)state;
     static const struct {
         void (*change)(struct pith_buffer *file);
         enum pith_status status;
@@ -546,9 +537,8 @@ static void put_value(uint8_t *p, const struct bad_value *v)
 }
 
 /* Each in a run that has such a block. No number of the file is used before all of them hold. */
-static void test_bad_values(void **state)
+TEST(test_bad_values)
 {
-    (void)state;
     static const size_t of[] = {3, 4, 7, 9, 10};
     bool tried[BAD_VALUES] = {false};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -578,9 +568,8 @@ static void test_bad_values(void **state)
 }
 
 /* Files that end within any block, and models that are shorter than their network's. */
-static void test_truncated(void **state)
+TEST(test_truncated)
 {
-    (void)state;
     struct pith_train_opts o = broken_off(&ways[4]);
     struct pith_buffer good = file_bytes(), file = file_bytes();
     const size_t model = find_block(&good, "model"), best = find_block(&good, "best");
@@ -605,9 +594,8 @@ static void test_truncated(void **state)
 
 /* The bytes of a model: masks are 0 or 1, indices are of the codebook, and what training does not
  * move is as it was. */
-static void test_bad_models(void **state)
+TEST(test_bad_models)
 {
-    (void)state;
     static const struct way masked = {.mask = true}, shared = {.codebook = true};
     const struct way *of[] = {&masked, &shared};
     for (int i = 0; i < 2; i++) {
@@ -641,9 +629,8 @@ static void test_bad_models(void **state)
     }
 }
 
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     struct pith_train_opts o = broken_off(&ways[4]);
     struct pith_buffer good = file_bytes();
     for (size_t i = 0; i < good.bytes; i += 1 + good.bytes / 40) {
@@ -665,9 +652,8 @@ static void test_damage(void **state)
 }
 
 /* As on a full disk: the run ends, and the last checkpoint that could be written stays. */
-static void test_no_space(void **state)
+TEST(test_no_space)
 {
-    (void)state;
     struct pith_train_opts o = broken_off(&ways[0]);
     struct pith_buffer good = file_bytes();
     struct rlimit limit, small;
@@ -697,9 +683,8 @@ static void test_no_space(void **state)
 }
 
 /* A loss that is not finite ends the run; its last checkpoint stays. */
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
-    (void)state;
     struct pith_train_opts o = options(&ways[0]);
     struct stat st;
     o.optimizer = PITH_SGD;
@@ -731,9 +716,8 @@ static void test_not_finite(void **state)
 
 /* ---- options of other versions --------------------------------------------------------------- */
 
-static void test_size_bytes(void **state)
+TEST(test_size_bytes)
 {
-    (void)state;
     struct {
         struct pith_train_opts o;
         uint8_t more[16];
@@ -767,15 +751,4 @@ static void test_size_bytes(void **state)
     pith_buffer_free(&whole.model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
-        cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_made_files),
-        cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check),
-        cmocka_unit_test(test_bad_values),     cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_bad_models)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Units that go through a depthwise convolution: which rows and columns they are, put in order,
  * taken out, and scaled so that one weight holds the steps of two. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <string.h>
 #include "sample_models.h"
@@ -73,9 +70,8 @@ static void assert_same_answers(const float *a, const float *b)
         assert_true(fabsf(a[i] - b[i]) < 1e-5f * largest);
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS], again[LAYERS];
     struct channel_link link[16];
     uint32_t n;
@@ -112,9 +108,8 @@ static void put_rows_on_grids(struct pith_model *m, struct pith_const *c)
     c->codebook = b;
 }
 
-static void test_order_by_steps(void **state)
+TEST(test_order_by_steps)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS];
     float before[CLASSES], after[CLASSES];
     struct pith_model *m = network(refs);
@@ -146,9 +141,8 @@ static void kill_unit(struct pith_model *m, const struct pith_weight_ref refs[LA
         ((float *)weight(m, &refs[DENSE])->data)[r * UNITS + unit] = 0;
 }
 
-static void test_drop(void **state)
+TEST(test_drop)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS];
     float before[CLASSES], after[CLASSES];
     struct pith_error err;
@@ -188,9 +182,8 @@ static void assert_tape_has(struct tape *t, const struct pith_model *m)
                             all[i].count * sizeof(float));
 }
 
-static void test_scale(void **state)
+TEST(test_scale)
 {
-    (void)state;
     struct pith_weight_ref refs[LAYERS];
     float before[CLASSES], after[CLASSES];
     struct pith_error err = {0};
@@ -231,9 +224,8 @@ static void test_scale(void **state)
 }
 
 /* Where the hidden layer is looked at, where a row has no step, and where two add the bias. */
-static void test_what_is_not_scaled(void **state)
+TEST(test_what_is_not_scaled)
 {
-    (void)state;
     for (int way = 0; way < 3; way++) {
         struct pith_weight_ref refs[LAYERS];
         struct pith_error err = {0};
@@ -254,14 +246,4 @@ static void test_what_is_not_scaled(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_order_by_steps),
-        cmocka_unit_test(test_drop),
-        cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_what_is_not_scaled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A network whose file has a batch of one learns from its teacher alone: no labels, validated by
  * the teacher's answers; mixed samples have mixed labels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +54,8 @@ static struct pith_train_result trained(struct pith_model *m, const struct pith_
     return train_with(m, o, points_of(1, SAMPLES, INPUTS), points_of(2, SAMPLES, INPUTS));
 }
 
-static void learns_from_the_teacher_alone(void **state)
+TEST(learns_from_the_teacher_alone)
 {
-    (void)state;
     struct pith_model *teacher = network(3), *m = network(4);
     struct pith_train_opts o = options(teacher);
     o.epochs = 1;
@@ -85,9 +81,8 @@ static void learns_from_the_teacher_alone(void **state)
 }
 
 /* The number of threads does not show, with everything on. */
-static void same_on_all_threads(void **state)
+TEST(same_on_all_threads)
 {
-    (void)state;
     struct pith_model *teacher = network(3), *m[2] = {network(4), network(4)};
     struct pith_train_opts o = options(teacher);
     o.epochs = 2;
@@ -102,9 +97,4 @@ static void same_on_all_threads(void **state)
     pith_model_free(m[1]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_the_teacher_alone),
-                                       cmocka_unit_test(same_on_all_threads)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

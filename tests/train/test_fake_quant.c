@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Rounding in the loop: the definition at every instruction set, gradients against differences of
  * what they are the gradients of, steps that are powers of two, and the first step. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <string.h>
 #include "train/kernels/panel_product.h"
@@ -47,9 +44,8 @@ static float expected(const struct fake_step *g, float x)
     return fminf(fmaxf(k, g->low), g->high) * g->step;
 }
 
-static void test_rounds(void **state)
+TEST(test_rounds)
 {
-    (void)state;
     const struct fake_rows *rows[3];
     size_t n_rows = variants(rows);
     float x[MOST], y[MOST + 1];
@@ -128,9 +124,8 @@ static void check_gradient(const struct fake_rows *rows, const struct fake_step 
     assert_true(again.by_step == 2 * of.by_step && again.outside == 2 * of.outside);
 }
 
-static void test_gradient(void **state)
+TEST(test_gradient)
 {
-    (void)state;
     const struct fake_rows *rows[3];
     size_t n = variants(rows);
     for (size_t v = 0; v < n; v++)
@@ -138,9 +133,8 @@ static void test_gradient(void **state)
             check_gradient(rows[v], &grids[g]);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     const struct fake_grid any = {0.3f, 0, 15, false}, radix = {0.3f, -8, 7, true};
     assert_true(pith_fake_step(&any, 1) == 0.3f);
     assert_true(pith_fake_step(&any, 2) == 0.6f);
@@ -165,9 +159,8 @@ static double loss_of(const struct fake_grid *g, const float *x, size_t n, float
     return sum;
 }
 
-static void test_first_step(void **state)
+TEST(test_first_step)
 {
-    (void)state;
     enum { N = 500 };
     float x[N], most = 0;
     unsigned char alive[N];
@@ -190,13 +183,4 @@ static void test_first_step(void **state)
     assert_true(pith_fake_first_step(&g, x, NULL, N) == 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_first_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Weights put onto grids so that layers' answers change least: networks that answer much nearer to
  * what they did than with each weight rounded for itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <string.h>
 #include "train/feedback/row_steps.h"
@@ -146,17 +143,15 @@ static void expect_nearer(bool summed)
     pith_model_free(together);
 }
 
-static void test_answers_stay_nearer(void **state)
+TEST(test_answers_stay_nearer)
 {
-    (void)state;
     expect_nearer(false);
 }
 
 /* The mean of what comes in is far from 0, and here no bias makes up for what rounding makes of it.
  */
-static void test_without_a_bias_to_move(void **state)
+TEST(test_without_a_bias_to_move)
 {
-    (void)state;
     expect_nearer(true);
 }
 
@@ -181,9 +176,8 @@ static void prune_half(struct pith_model *m, const char *name)
 }
 
 /* What is pruned stays 0, everything else is k * step. */
-static void test_masks_and_grids_hold(void **state)
+TEST(test_masks_and_grids_hold)
 {
-    (void)state;
     struct pith_model *teacher = network(), *m = network();
     struct pith_train_opts o = options(64, teacher);
     prune_half(m, "dense.weight");
@@ -216,9 +210,8 @@ static void expect_same_on_threads(struct pith_train_opts o)
     pith_model_free(two);
 }
 
-static void test_threads_give_the_same(void **state)
+TEST(test_threads_give_the_same)
 {
-    (void)state;
     struct pith_train_opts o = options(100, NULL);
     expect_same_on_threads(o);
     o.step_init = PITH_STEP_INIT_FISHER_ROW;
@@ -227,9 +220,8 @@ static void test_threads_give_the_same(void **state)
 }
 
 /* As few as a small batch needs. */
-static void test_few_samples(void **state)
+TEST(test_few_samples)
 {
-    (void)state;
     struct pith_model *teacher = network(), *alone = network(), *together = network();
     struct pith_train_opts o = options(0, teacher);
     o.batch = 16;
@@ -264,9 +256,8 @@ static struct pith_model *of_two_groupings(void)
     return m;
 }
 
-static void test_shared_by_groupings(void **state)
+TEST(test_shared_by_groupings)
 {
-    (void)state;
     struct pith_model *teacher = of_two_groupings(), *alone = of_two_groupings(),
                       *together = of_two_groupings();
     struct pith_train_opts o = options(0, teacher);
@@ -281,9 +272,8 @@ static void test_shared_by_groupings(void **state)
     pith_model_free(together);
 }
 
-static void test_feedback_needs_levels(void **state)
+TEST(test_feedback_needs_levels)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_train_opts o = options(10, m);
     struct pith_train_result result;
@@ -297,9 +287,8 @@ static void test_feedback_needs_levels(void **state)
 }
 
 /* With a power of 1 the small convolution's step is finer by how much smaller it is. */
-static void test_step_power(void **state)
+TEST(test_step_power)
 {
-    (void)state;
     struct pith_model *teacher = network(), *even = network(), *finer = network();
     struct pith_train_opts o = options(0, teacher);
     loss_with(even, &o);
@@ -352,9 +341,8 @@ static double mean_step(struct pith_model *m)
     return sum / n;
 }
 
-static void test_rows_have_steps(void **state)
+TEST(test_rows_have_steps)
 {
-    (void)state;
     for (uint32_t feedback = 0; feedback <= SAMPLES; feedback += SAMPLES) {
         struct pith_model *teacher = half_read(), *even = half_read(), *rows = half_read();
         struct pith_train_opts o = options(feedback, teacher);
@@ -398,18 +386,16 @@ static double loss_by(enum pith_step_init by)
     return loss;
 }
 
-static void test_steps_by_loss_cost_less(void **state)
+TEST(test_steps_by_loss_cost_less)
 {
-    (void)state;
     double mean = loss_by(PITH_STEP_INIT_MEAN), row = loss_by(PITH_STEP_INIT_FISHER_ROW);
     if (!(row < 0.7 * mean))
         fail_msg("loss %g by row, %g by mean", row, mean);
 }
 
 /* A run that goes on where another ended keeps its rows' steps. */
-static void test_rows_keep_steps(void **state)
+TEST(test_rows_keep_steps)
 {
-    (void)state;
     struct pith_model *teacher = half_read(), *m = half_read();
     struct pith_train_opts o = options(0, teacher);
     o.step_init = PITH_STEP_INIT_FISHER_ROW;
@@ -441,9 +427,8 @@ static void expect_refused(struct pith_train_opts *o, struct pith_model *m, cons
     pith_data_free(data);
 }
 
-static void test_what_does_not_go_together(void **state)
+TEST(test_what_does_not_go_together)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_train_opts o = options(0, m);
     o.step_init = PITH_STEP_INIT_FISHER_ROW;
@@ -458,21 +443,4 @@ static void test_what_does_not_go_together(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_stay_nearer),
-        cmocka_unit_test(test_without_a_bias_to_move),
-        cmocka_unit_test(test_masks_and_grids_hold),
-        cmocka_unit_test(test_threads_give_the_same),
-        cmocka_unit_test(test_feedback_needs_levels),
-        cmocka_unit_test(test_step_power),
-        cmocka_unit_test(test_few_samples),
-        cmocka_unit_test(test_shared_by_groupings),
-        cmocka_unit_test(test_rows_have_steps),
-        cmocka_unit_test(test_steps_by_loss_cost_less),
-        cmocka_unit_test(test_rows_keep_steps),
-        cmocka_unit_test(test_what_does_not_go_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A run that folds its batch normalization in the end: what is left is on grids, answers nearly as
  * the last epoch did, is validated as it is, and can be put back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "train/fold_norms.h"
 #include "pith_pack.h"

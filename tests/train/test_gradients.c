@@ -35,9 +35,8 @@
     }
 #define RUN(cases) check_cases(cases, sizeof cases / sizeof *cases)
 
-static void convolutions(void **state)
+TEST(convolutions)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Conv", PITH_OP_CONV, .in = {"v2x3x5x6", "c4x3x3x3", "c4"},
          ATTRS(LIST4(ATTR_CONV_PADS, 1, 1, 1, 1))},
@@ -67,9 +66,8 @@ static void convolutions(void **state)
     RUN(cases);
 }
 
-static void products(void **state)
+TEST(products)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"MatMul", PITH_OP_MATMUL, .in = {"v3x5", "c5x4"}},
         {"MatMul by b^T", PITH_OP_MATMUL, .in = {"v2x3x5", "c4x5"},
@@ -91,9 +89,8 @@ static void products(void **state)
     RUN(cases);
 }
 
-static void pools(void **state)
+TEST(pools)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"LpPool", PITH_OP_LP_POOL, .in = {"v1x2x5x6"},
          ATTRS(LIST2(ATTR_POOL_KERNEL, 3, 2), LIST2(ATTR_POOL_STRIDES, 2, 2),
@@ -117,9 +114,8 @@ static void pools(void **state)
     RUN(cases);
 }
 
-static void global_pools(void **state)
+TEST(global_pools)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"GlobalAveragePool", PITH_OP_GLOBAL_AVERAGE_POOL, .in = {"v2x3x4x4"}},
         {"GlobalMaxPool", PITH_OP_GLOBAL_MAX_POOL, .in = {"v2x3x3x4@-2:2"}},
@@ -128,9 +124,8 @@ static void global_pools(void **state)
     RUN(cases);
 }
 
-static void batch_norms(void **state)
+TEST(batch_norms)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"BatchNorm", PITH_OP_BATCH_NORM,
          .in = {"v2x3x2x3", "c3@0.5:2", "c3", "f3@-0.5:0.5", "f3@0.5:2"}, .bound = 6e-3f},
@@ -142,9 +137,8 @@ static void batch_norms(void **state)
     RUN(cases);
 }
 
-static void softmaxes(void **state)
+TEST(softmaxes)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Softmax", PITH_OP_SOFTMAX, .in = {"v3x5@-2:2"}, ATTRS({ATTR_SOFTMAX_AXIS, 1})},
         {"Softmax of channels", PITH_OP_SOFTMAX, .in = {"v2x3x4@-2:2"},
@@ -156,9 +150,8 @@ static void softmaxes(void **state)
     RUN(cases);
 }
 
-static void joints(void **state)
+TEST(joints)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Concat of channels", PITH_OP_CONCAT, .in = {"v2x3x2x2", "v2x1x2x2", "v2x2x2x2"},
          ATTRS({ATTR_AXIS, 1})},
@@ -176,9 +169,8 @@ static void joints(void **state)
     RUN(cases);
 }
 
-static void moves(void **state)
+TEST(moves)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Slice", PITH_OP_SLICE, .in = {"v2x3x6"},
          ATTRS(LIST2(ATTR_SLICE_AXES, 1, 2), LIST2(ATTR_SLICE_STARTS, 1, 0),
@@ -217,9 +209,8 @@ static void moves(void **state)
                               ATTRS({ATTR_KIND, kind}, LIST2(ATTR_REDUCE_KIND_AXES, 0, 2))         \
     }
 
-static void reductions(void **state)
+TEST(reductions)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"ReduceMean", PITH_OP_REDUCE_MEAN, .in = {"v2x3x2x2"}, ATTRS(LIST2(ATTR_AXES, 2, 3))},
         {"ReduceMean of all", PITH_OP_REDUCE_MEAN, .in = {"v2x3x4"}},
@@ -238,9 +229,8 @@ static void reductions(void **state)
     RUN(cases);
 }
 
-static void normalisations(void **state)
+TEST(normalisations)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"LayerNorm", PITH_OP_LAYER_NORM, .in = {"v2x3x8", "c8@0.5:2", "c8"},
          ATTRS({ATTR_LAYER_NORM_AXIS, 2})},
@@ -271,9 +261,8 @@ static void normalisations(void **state)
     RUN(cases);
 }
 
-static void resizes(void **state)
+TEST(resizes)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Resize nearest", PITH_OP_RESIZE, .in = {"v1x2x3x3"},
          ATTRS(LIST4(ATTR_RESIZE_DIMS, 0, 0, 6, 6), {ATTR_RESIZE_COORD, 1},
@@ -289,9 +278,8 @@ static void resizes(void **state)
     RUN(cases);
 }
 
-static void recurrences(void **state)
+TEST(recurrences)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"RNN", PITH_OP_RECURRENT, .in = {"v4x2x3", "c3x3", "c3"},
          ATTRS({ATTR_KIND, RECURRENT_RNN})},
@@ -327,9 +315,8 @@ static void recurrences(void **state)
     RUN(cases);
 }
 
-static void attentions(void **state)
+TEST(attentions)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Attention", PITH_OP_ATTENTION, .in = {"v1x2x3x4", "v1x2x5x4", "v1x2x5x3"},
          ATTRS({ATTR_ATTENTION_SCALE, F(0.7f)})},
@@ -346,9 +333,8 @@ static void attentions(void **state)
     RUN(cases);
 }
 
-static void activations(void **state)
+TEST(activations)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Relu", PITH_OP_RELU, .in = {"v2x3x4"}},
         {"LeakyRelu", PITH_OP_LEAKY_RELU, .in = {"v2x3x4"}, ATTRS({ATTR_ALPHA, F(0.2f)})},
@@ -376,9 +362,8 @@ static void activations(void **state)
             }                                                                                      \
     }
 
-static void functions(void **state)
+TEST(functions)
 {
-    (void)state;
     const struct op_case cases[] = {
         UNARY("Sqrt", UNARY_SQRT, "0.3:3"),
         UNARY("Exp", UNARY_EXP, "-1:1"),
@@ -405,9 +390,8 @@ static void functions(void **state)
     RUN(cases);
 }
 
-static void arithmetic(void **state)
+TEST(arithmetic)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Add", PITH_OP_ADD, .in = {"v2x3x2x2", "v2x3x2x2"}},
         {"Add to itself", PITH_OP_ADD, .in = {"v2x3x2x2", "="}},
@@ -439,9 +423,8 @@ static void arithmetic(void **state)
     RUN(cases);
 }
 
-static void views(void **state)
+TEST(views)
 {
-    (void)state;
     const struct op_case cases[] = {
         {"Flatten", PITH_OP_FLATTEN, .in = {"v2x3x4x2"}},
         {"Reshape", PITH_OP_RESHAPE, .in = {"v2x3x4"}, ATTRS(LIST2(ATTR_RESHAPE_DIMS, 4, -1))},
@@ -453,18 +436,4 @@ static void views(void **state)
     RUN(cases);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions), cmocka_unit_test(products),
-        cmocka_unit_test(pools),        cmocka_unit_test(global_pools),
-        cmocka_unit_test(batch_norms),  cmocka_unit_test(softmaxes),
-        cmocka_unit_test(joints),       cmocka_unit_test(moves),
-        cmocka_unit_test(reductions),   cmocka_unit_test(normalisations),
-        cmocka_unit_test(resizes),      cmocka_unit_test(recurrences),
-        cmocka_unit_test(attentions),   cmocka_unit_test(activations),
-        cmocka_unit_test(functions),    cmocka_unit_test(arithmetic),
-        cmocka_unit_test(views),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

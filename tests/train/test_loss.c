@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Losses against their definitions and finite differences; the rates of every schedule. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "train/batch/augment.h"
 #include "train/batch/loss.h"
@@ -41,9 +38,8 @@ static void check_gradient(const int64_t *label, float kl, float t)
     }
 }
 
-static void test_classes(void **state)
+TEST(test_classes)
 {
-    (void)state;
     float d[SAMPLES * CLASSES];
     struct loss_part p =
         pith_loss_classes(&(struct class_rows){SAMPLES, CLASSES, logits, labels, 1, 0, 1, NULL}, d);
@@ -62,9 +58,8 @@ static void test_classes(void **state)
 }
 
 /* The loss of a target that is written out, and its gradient p - target. Sample 2 has no pair. */
-static void test_mixed_labels(void **state)
+TEST(test_mixed_labels)
 {
-    (void)state;
     const float share[SAMPLES] = {0.75f, 0.75f, 1}, kl = 0.25f;
     float d[SAMPLES * CLASSES], part[SAMPLES * CLASSES];
     double loss = pith_loss_classes(
@@ -93,9 +88,8 @@ static void test_mixed_labels(void **state)
     assert_true(fabs(loss - expected) < 1e-6);
 }
 
-static void test_large_scores(void **state)
+TEST(test_large_scores)
 {
-    (void)state;
     const float x[2] = {1000, -1000};
     float d[2];
     const int64_t label = 1;
@@ -104,9 +98,8 @@ static void test_large_scores(void **state)
 }
 
 /* Two scores d apart: the larger has p = 1 / (1 + e^-d). */
-static void test_rows_of_no_class(void **state)
+TEST(test_rows_of_no_class)
 {
-    (void)state;
     const float x[6] = {4, 2, 1, 3, 5, 5};
     const int64_t label[3] = {-100, 0, -1};
     float d[6] = {9, 9, 9, 9, 9, 9};
@@ -123,9 +116,8 @@ static void test_rows_of_no_class(void **state)
     assert_true(d[0] == 0 && fabs((double)d[2] - 0.5 * (p - 0.5)) < 1e-6);
 }
 
-static void test_teacher_alike(void **state)
+TEST(test_teacher_alike)
 {
-    (void)state;
     float d[SAMPLES * CLASSES];
     struct loss_part p =
         pith_loss_classes(&(struct class_rows){SAMPLES, CLASSES, logits, NULL, 1, 1, 3, logits}, d);
@@ -134,9 +126,8 @@ static void test_teacher_alike(void **state)
         assert_true(fabsf(d[i]) < 1e-6f);
 }
 
-static void test_squares(void **state)
+TEST(test_squares)
 {
-    (void)state;
     const float y[4] = {1, 2, 3, 4}, target[4] = {1, 0, 3, 7};
     float d[4];
     struct loss_part p = pith_loss_squares(2, 2, y, target, d);
@@ -144,9 +135,8 @@ static void test_squares(void **state)
     assert_true(d[0] == 0 && d[1] == 2 && d[2] == 0 && d[3] == -3);
 }
 
-static void test_schedules(void **state)
+TEST(test_schedules)
 {
-    (void)state;
     struct pith_train_opts o;
     pith_train_opts_init(&o, sizeof o);
     o.rate = 1;
@@ -174,12 +164,4 @@ static void test_schedules(void **state)
     assert_true(pith_schedule_rate(&o, 99, 100) < 0.01);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),       cmocka_unit_test(test_mixed_labels),
-        cmocka_unit_test(test_large_scores),  cmocka_unit_test(test_rows_of_no_class),
-        cmocka_unit_test(test_teacher_alike), cmocka_unit_test(test_squares),
-        cmocka_unit_test(test_schedules)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

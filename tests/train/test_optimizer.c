@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_optimizer.c - two steps of each optimizer on a layer of two weights and a bias, by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 #include "train/shrink/optimizer.h"
 
@@ -59,9 +56,8 @@ static const struct {
     {PITH_ADAMW, 0, 0.1f, 0, {{0.89, -1.88, 0.4}, {0.7811, -1.7612, 0.3}}},
 };
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_model *m = layer();
         struct tape *t = NULL;
@@ -104,8 +100,4 @@ static void test_steps(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

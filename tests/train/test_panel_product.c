@@ -7,14 +7,11 @@
 #include "pith_runtime.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test_run.h"
 
 static uint32_t state_of_random = 20260522;
 
@@ -83,9 +80,8 @@ static void multiply(const struct panel_kernels *k, int64_t rows, int64_t depth,
         free(all[i]);
 }
 
-static void rows_times_a_matrix(void **state)
+TEST(rows_times_a_matrix)
 {
-    (void)state;
     static const int64_t columns[] = {1, 7, 8, 10, 16, 31, 32, 33, 50}, depths[] = {1, 5, 64, 131};
     for (size_t i = 0; i < 3; i++)
         for (int64_t rows = 1; rows <= 17; rows += rows < 9 ? 1 : 4)
@@ -163,9 +159,8 @@ static void outer(const struct panel_kernels *k, uint32_t parts, int64_t rows, i
     free(c);
 }
 
-static void sums_of_outer_products(void **state)
+TEST(sums_of_outer_products)
 {
-    (void)state;
     static const int64_t columns[] = {1, 9, 16, 32, 40}, rows[] = {1, 8, 10, 19};
     for (size_t i = 0; i < 3; i++)
         for (uint32_t parts = 1; parts <= 8; parts *= 2)
@@ -176,9 +171,4 @@ static void sums_of_outer_products(void **state)
                 }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_times_a_matrix),
-                                       cmocka_unit_test(sums_of_outer_products)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

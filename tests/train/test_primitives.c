@@ -70,9 +70,8 @@ static void try_conv(const struct prim_conv_shape *s)
     drop(&e);
 }
 
-static void convolutions_in_parts(void **state)
+TEST(convolutions_in_parts)
 {
-    (void)state;
     struct prim_conv_shape s = shape(2, 40, 20, 28, 26, 3, 1, 0);
     try_conv(&s);
     s = shape(1, 3, 5, 6, 7, 1, 0, 0);
@@ -121,9 +120,8 @@ static void try_product(bool ta, bool tb, bool add)
         free(all[i]);
 }
 
-static void products_in_parts(void **state)
+TEST(products_in_parts)
 {
-    (void)state;
     for (int i = 0; i < 8; i++)
         try_product(i & 1, i & 2, i & 4);
 }
@@ -131,9 +129,8 @@ static void products_in_parts(void **state)
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 /* Of equal values the first gets the gradient; what lies outside is none of the values. */
-static void the_first_of_equals_is_the_largest(void **state)
+TEST(the_first_of_equals_is_the_largest)
 {
-    (void)state;
     const struct prim_conv_shape s = {.axes = 1,
                                       .n = 1,
                                       .c = 1,
@@ -159,12 +156,4 @@ static void the_first_of_equals_is_the_largest(void **state)
     pith_prim_free(p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions_in_parts),
-        cmocka_unit_test(products_in_parts),
-        cmocka_unit_test(the_first_of_equals_is_the_largest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that share a batch - here threads, each with a model and data of its own - end with the
  * bytes that one alone has; what fails in one ends all of them, with its message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "train/state/model_state.h"
 #include "train/small_network.h"
 #include "train/thread_ranks.h"
@@ -155,9 +152,8 @@ static void same_as(const struct job *one, const struct job *j, uint32_t n, size
     }
 }
 
-static void test_same_bytes(void **state)
+TEST(test_same_bytes)
 {
-    (void)state;
     static struct job one[1], j[MOST];
     struct meeting alone, m;
     for (size_t i = 0; i < WAYS; i++) {
@@ -206,9 +202,8 @@ static void goes_on_with_others(size_t way)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void test_other_count_goes_on(void **state)
+TEST(test_other_count_goes_on)
 {
-    (void)state;
     goes_on_with_others(4);
     goes_on_with_others(FOLDS);
     goes_on_with_others(FOLDS + 1); /* with feedback */
@@ -222,9 +217,8 @@ static void all_refuse(struct job *j, uint32_t n, enum pith_status status, const
                      words);
 }
 
-static void test_one_fails(void **state)
+TEST(test_one_fails)
 {
-    (void)state;
     static struct job j[MOST];
     struct meeting m;
     open_jobs(j, &ways[0], &m, 2);
@@ -282,9 +276,8 @@ static void *validate_it(void *arg)
 }
 
 /* What one finds before the first sample reaches those that are at the samples. */
-static void test_one_cannot_validate(void **state)
+TEST(test_one_cannot_validate)
 {
-    (void)state;
     static struct job j[MOST];
     struct meeting m;
     pthread_t thread[2];
@@ -300,10 +293,4 @@ static void test_one_cannot_validate(void **state)
     close_jobs(j, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_other_count_goes_on),
-        cmocka_unit_test(test_one_fails), cmocka_unit_test(test_one_cannot_validate)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

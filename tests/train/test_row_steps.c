@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps of rows, computed from the cost of rounding, take few bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "train/feedback/row_steps.h"
 
-static void test_steps_take_few_bits(void **state)
+TEST(test_steps_take_few_bits)
 {
-    (void)state;
     const double given[] = {1, 1.2, 1.23, 1.7, 1.74, 2.9, 0.3, 1e-9, 1e-300};
     const float wanted[] = {1, 1, 1.5f, 1.5f, 2, 3, 0.25f, 0x1p-30f, 0x1.8p-100f};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         assert_true(pith_row_step_round(given[i]) == wanted[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps_take_few_bits)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

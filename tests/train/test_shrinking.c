@@ -2,11 +2,8 @@
 /* Networks that get smaller while they train: which units feed which, grids and their learned step,
  * weights removed by count and by rate, dead units gone whole, and a model that is left alone when
  * the run fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdio.h>
 #include "train/small_network.h"
@@ -22,9 +19,8 @@
 /* Two groups of two centroids: a centroid's gradient is the sum of its members', half of it here.
  * In the second group they passed each other: they are sorted, with them the members' numbers and
  * the moments; in the first both became 3, and the second goes on by one float. */
-static void test_centroids_by_hand(void **state)
+TEST(test_centroids_by_hand)
 {
-    (void)state;
     float data[6], grad[6] = {1, 2, 4, 8, 16, 32}, sum[4], centroid[4] = {0},
                    value[4] = {3, 3, 5, 4}, first[4] = {1, 2, 3, 4}, second[4] = {5, 6, 7, 8};
     uint8_t index[6] = {0, 1, 0, 1, 0, 1};
@@ -48,9 +44,8 @@ static void test_centroids_by_hand(void **state)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-static void test_links_of_lenet(void **state)
+TEST(test_links_of_lenet)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(1);
     struct channel_link link[16];
     struct pith_weight_ref refs[16];
@@ -71,9 +66,8 @@ static void test_links_of_lenet(void **state)
 }
 
 /* Two nodes read the hidden layer: no node has its units alone. */
-static void test_links_end_at_branches(void **state)
+TEST(test_links_end_at_branches)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct channel_link link[16];
     struct pith_weight_ref refs[16];
@@ -93,9 +87,8 @@ static void test_links_end_at_branches(void **state)
 
 /* Levels of 0.5 up to 3; steps have 8 bits of mantissa; gradients that push further out are 0; the
  * step goes half of the way to sum x k / sum k k, at half of the rate a quarter. */
-static void test_grid_by_hand(void **state)
+TEST(test_grid_by_hand)
 {
-    (void)state;
     static const float x[] = {0.24f, 0.25f, -0.25f, 0.74f, 0.75f, 1.6f, 5, -5, NAN, INFINITY};
     static const int32_t level[] = {0, 1, -1, 1, 2, 3, 3, -3, 0, 3};
     static const float at[] = {2, -2, 2, -2, 1.74f, 1.75f, 2};
@@ -128,9 +121,8 @@ static void test_grid_by_hand(void **state)
 
 /* What is alive goes half of its way to the middle of its level; the squared gradient is forgotten
  * by a hundredth. */
-static void test_numbers_by_hand(void **state)
+TEST(test_numbers_by_hand)
 {
-    (void)state;
     float value[4] = {0.6f, 0.6f, -1.1f, 0.2f}, importance[2] = {1, 0}, data[4],
           grad[4] = {1, 1, 1, 1}, factor[2] = {1, 2};
     uint8_t mask[4] = {1, 0, 1, 1};
@@ -159,9 +151,8 @@ static void test_numbers_by_hand(void **state)
 }
 
 /* Whatever a step or a number became, levels are levels. */
-static void test_grid_at_the_limits(void **state)
+TEST(test_grid_at_the_limits)
 {
-    (void)state;
     static const float steps[] = {0, 1e-45f, 1e-38f, 3e38f};
     static const float x[] = {NAN, INFINITY, -INFINITY, 3e38f, -1e-45f, 0};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
@@ -181,9 +172,8 @@ static void test_grid_at_the_limits(void **state)
 
 /* At the end of a run, where nothing is learned any more, a step that moved would move all levels.
  */
-static void test_step_rests_with_the_rate(void **state)
+TEST(test_step_rests_with_the_rate)
 {
-    (void)state;
     struct grid g, half;
     pith_grid_init(&g, 7, 0.5f);
     half = g;
@@ -192,9 +182,8 @@ static void test_step_rests_with_the_rate(void **state)
     assert_true(g.step == 0.5f && half.step == 0.5625f);
 }
 
-static void test_numbers_settle_at_their_levels(void **state)
+TEST(test_numbers_settle_at_their_levels)
 {
-    (void)state;
     float x[] = {0.1f, 0.3f, -0.7f, 9, 0.3f, 0.3f};
     static const float want[] = {0.1f, 0.4f, -0.6f, 6.25f, 0.3f, 0.3f};
     uint8_t mask[] = {1, 1, 1, 1, 0, 1};
@@ -230,9 +219,8 @@ static struct pith_train_opts shrinking(void)
     return o;
 }
 
-static void test_by_count(void **state)
+TEST(test_by_count)
 {
-    (void)state;
     static const enum pith_score scores[] = {PITH_SCORE_RATE, PITH_SCORE_FISHER,
                                              PITH_SCORE_MAGNITUDE};
     for (size_t i = 0; i < 3; i++) {
@@ -253,9 +241,8 @@ static void test_by_count(void **state)
 }
 
 /* The same weights whether they are given as a share or as a number. */
-static void test_by_number(void **state)
+TEST(test_by_number)
 {
-    (void)state;
     struct pith_model *share = network_of(3, false), *number = network_of(3, false);
     struct pith_train_opts o = shrinking();
     o.sparsity = 0.75;
@@ -280,9 +267,8 @@ static void test_by_number(void **state)
     pith_model_free(number);
 }
 
-static void test_dead_units_are_gone(void **state)
+TEST(test_dead_units_are_gone)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_train_opts o = shrinking();
     o.sparsity = 0.85;
@@ -304,9 +290,8 @@ static void test_dead_units_are_gone(void **state)
     pith_model_free(m);
 }
 
-static void test_grid_holds(void **state)
+TEST(test_grid_holds)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_train_opts o = shrinking();
     o.levels = 3;
@@ -362,18 +347,16 @@ static uint32_t still_moving(float damping)
     return n;
 }
 
-static void test_dampened_weights_settle(void **state)
+TEST(test_dampened_weights_settle)
 {
-    (void)state;
     uint32_t free = still_moving(0), dampened = still_moving(0.2f);
     assert_true(free > 0 && dampened == 0);
 }
 
 /* Steps between removals that do not divide the run, or are more than it has: the requested share
  * is gone where the schedule ends, and the best epoch is one of those behind that. */
-static void test_target_is_reached(void **state)
+TEST(test_target_is_reached)
 {
-    (void)state;
     static const uint32_t every[] = {100, 1000};
     for (size_t i = 0; i < 4; i++) {
         struct pith_model *m = network_of(3, false);
@@ -391,9 +374,8 @@ static void test_target_is_reached(void **state)
 }
 
 /* Patience waits for the requested sparsity, and then is none without end. */
-static void test_patience_waits(void **state)
+TEST(test_patience_waits)
 {
-    (void)state;
     static const uint32_t levels[] = {0, 3};
     for (size_t i = 0; i < 2; i++) {
         struct pith_model *m = network_of(3, false);
@@ -411,9 +393,8 @@ static void test_patience_waits(void **state)
 }
 
 /* Before any epoch is thin enough: the network is what those steps made of it. */
-static void test_stop_before_the_target(void **state)
+TEST(test_stop_before_the_target)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_data *data = clouds(0), *val = clouds(0);
     struct pith_train_opts o = shrinking();
@@ -471,9 +452,8 @@ static uint64_t pruned(struct pith_train_opts *o, float dead_below, uint64_t ste
     return kept;
 }
 
-static void test_one_weight_stays(void **state)
+TEST(test_one_weight_stays)
 {
-    (void)state;
     struct pith_train_opts o = shrinking();
     o.sparsity = 0.9999;
     o.score = PITH_SCORE_MAGNITUDE;
@@ -481,9 +461,8 @@ static void test_one_weight_stays(void **state)
     assert_int_equal(pruned(&o, 0, 99), 1);
 }
 
-static void test_threads_do_not_matter(void **state)
+TEST(test_threads_do_not_matter)
 {
-    (void)state;
     struct pith_buffer file[3];
     struct pith_error err = {0};
     for (uint32_t i = 0; i < 3; i++) {
@@ -502,9 +481,8 @@ static void test_threads_do_not_matter(void **state)
         pith_buffer_free(&file[i]);
 }
 
-static void test_failure_leaves_the_model(void **state)
+TEST(test_failure_leaves_the_model)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_train_opts o = shrinking();
     struct pith_data *data = clouds(CLASSES + 3);
@@ -526,27 +504,4 @@ static void test_failure_leaves_the_model(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_of_lenet),
-                                       cmocka_unit_test(test_links_end_at_branches),
-
-                                       cmocka_unit_test(test_grid_at_the_limits),
-                                       cmocka_unit_test(test_target_is_reached),
-                                       cmocka_unit_test(test_patience_waits),
-                                       cmocka_unit_test(test_stop_before_the_target),
-                                       cmocka_unit_test(test_one_weight_stays),
-                                       cmocka_unit_test(test_centroids_by_hand),
-                                       cmocka_unit_test(test_grid_by_hand),
-                                       cmocka_unit_test(test_numbers_by_hand),
-                                       cmocka_unit_test(test_by_count),
-                                       cmocka_unit_test(test_by_number),
-                                       cmocka_unit_test(test_dead_units_are_gone),
-                                       cmocka_unit_test(test_grid_holds),
-                                       cmocka_unit_test(test_step_rests_with_the_rate),
-                                       cmocka_unit_test(test_numbers_settle_at_their_levels),
-                                       cmocka_unit_test(test_dampened_weights_settle),
-                                       cmocka_unit_test(test_threads_do_not_matter),
-                                       cmocka_unit_test(test_failure_leaves_the_model)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A tape's forward against the runtime's, the same bits on every number of threads, batch
  * statistics over slices, and what is refused. */
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 #include "pith_load.h"
 #include "pith_pack.h"
@@ -168,9 +165,8 @@ static void same_as_runtime(struct pith_model *m, uint32_t batch, double bound)
     pith_tape_free(t);
 }
 
-static void small_nets_as_runtime(void **state)
+TEST(small_nets_as_runtime)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(3);
     infer(m);
     same_as_runtime(m, 16, 1e-4);
@@ -181,9 +177,8 @@ static void small_nets_as_runtime(void **state)
     pith_model_free(m);
 }
 
-static void real_nets_as_runtime(void **state)
+TEST(real_nets_as_runtime)
 {
-    (void)state;
     static const char *const names[] = {"mnist_lenet5_caffe", "cifar10_resnet20", "tiny_kws_dscnn",
                                         "imagenet_mobilenet_v2"};
     const char *folder = getenv("PITH_DATA");
@@ -230,9 +225,8 @@ static float *all_gradients(struct pith_model *m, uint32_t threads, uint64_t *co
     return all;
 }
 
-static void threads_give_the_same_bits(void **state)
+TEST(threads_give_the_same_bits)
 {
-    (void)state;
     struct pith_model *m = residual_net(6);
     uint64_t count, again;
     infer(m);
@@ -271,9 +265,8 @@ static void statistics_of(struct tape *t, uint32_t c, double *mean, double *vari
     *variance = square;
 }
 
-static void batch_statistics_span_slices(void **state)
+TEST(batch_statistics_span_slices)
 {
-    (void)state;
     struct sample_random r = sample_random_of(8);
     struct pith_model *m = sample_new();
     uint32_t n, x = image(m, CHANNELS, 2, 3);
@@ -339,9 +332,8 @@ static struct pith_model *then(uint32_t op, uint32_t n_in, int32_t kind)
     return m;
 }
 
-static void refusals_name_the_node(void **state)
+TEST(refusals_name_the_node)
 {
-    (void)state;
     refuse(then(PITH_OP_UNARY, 1, UNARY_FLOOR), 8, PITH_ERR_UNSUPPORTED, "node 'guilty' (Floor)");
     refuse(then(PITH_OP_MOD, 2, 1), 8, PITH_ERR_UNSUPPORTED, "node 'guilty' (Mod) has no gradient");
     refuse(residual_net(1), 12, PITH_ERR_ARGUMENT, "12");
@@ -354,9 +346,8 @@ static void refusals_name_the_node(void **state)
 }
 
 /* A lack of memory would be reported in the same place. */
-static void threads_that_cannot_start_are_reported(void **state)
+TEST(threads_that_cannot_start_are_reported)
 {
-    (void)state;
     struct tape *t = NULL;
     struct pith_error err = {0};
     struct pith_model *m = residual_net(1);
@@ -409,9 +400,8 @@ static void run_tape(struct tape *t, uint32_t seed)
 }
 
 /* The same bits as where all of them stay, twice. */
-static void gradients_step_by_step_take_less_memory(void **state)
+TEST(gradients_step_by_step_take_less_memory)
 {
-    (void)state;
     struct pith_model *m = residual_net(5);
     struct lean_check c = {0};
     struct tape_opts o = {.batch = 1, .threads = 1, .slices = 1};
@@ -435,16 +425,4 @@ static void gradients_step_by_step_take_less_memory(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_nets_as_runtime),
-        cmocka_unit_test(real_nets_as_runtime),
-        cmocka_unit_test(threads_give_the_same_bits),
-        cmocka_unit_test(batch_statistics_span_slices),
-        cmocka_unit_test(refusals_name_the_node),
-        cmocka_unit_test(threads_that_cannot_start_are_reported),
-        cmocka_unit_test(gradients_step_by_step_take_less_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Normalisation, Add and Relu in one step against the same three steps, which a feature at each of
  * the values between them enforces: outputs and all gradients to the bit. */
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "sample_models.h"
 #include "pith_train.h"
@@ -123,9 +120,8 @@ static void check_same(struct tape *a, struct tape *b)
     }
 }
 
-static void same_as_apart(void **state)
+TEST(same_as_apart)
 {
-    (void)state;
     struct pith_model *m = net(7);
     struct pith_error err = {0};
     uint32_t feature[64], n_features = 0;
@@ -147,9 +143,8 @@ static void same_as_apart(void **state)
 }
 
 /* A normalisation that only the output sees, behind a Relu that is the first step: both stay. */
-static void output_is_no_relu(void **state)
+TEST(output_is_no_relu)
 {
-    (void)state;
     struct sample_random r = sample_random_of(3);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
@@ -170,9 +165,4 @@ static void output_is_no_relu(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_apart),
-                                       cmocka_unit_test(output_is_no_relu)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

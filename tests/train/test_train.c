@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Training a small network on four clouds of points: it learns, by every method; masks and
  * codebooks hold; threads do not matter; what goes wrong leaves the model as it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "quantize/network_run.h"
 #include "train/small_network.h"
@@ -15,9 +12,8 @@ static struct pith_model *network(void)
     return network_of(3, false);
 }
 
-static void test_learns(void **state)
+TEST(test_learns)
 {
-    (void)state;
     static const struct {
         enum pith_optimizer optimizer;
         enum pith_schedule schedule;
@@ -43,9 +39,8 @@ static void test_learns(void **state)
 }
 
 /* Of all samples, whatever batch they were in: of weights that stay, what validation says. */
-static void test_loss_of_an_epoch(void **state)
+TEST(test_loss_of_an_epoch)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_train_opts o = small_options();
     o.schedule = PITH_CONSTANT;
@@ -56,9 +51,8 @@ static void test_loss_of_an_epoch(void **state)
     pith_model_free(m);
 }
 
-static void test_mask_holds(void **state)
+TEST(test_mask_holds)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_const *c = constant(m, "w1");
     float *w = c->data, before[HIDDEN * INPUTS];
@@ -76,9 +70,8 @@ static void test_mask_holds(void **state)
     pith_model_free(m);
 }
 
-static void test_codebook_holds(void **state)
+TEST(test_codebook_holds)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_const *c = constant(m, "w1");
     attach_codebook(m);
@@ -101,9 +94,8 @@ static void test_codebook_holds(void **state)
     pith_model_free(m);
 }
 
-static void test_threads_do_not_matter(void **state)
+TEST(test_threads_do_not_matter)
 {
-    (void)state;
     float first[HIDDEN * INPUTS];
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
         struct pith_model *m = network();
@@ -131,9 +123,8 @@ static struct pith_data *beyond_numbers(void)
     return labelled_points(1, x, &label);
 }
 
-static void test_stop_and_best(void **state)
+TEST(test_stop_and_best)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_train_opts o = small_options();
     int steps = 0;
@@ -160,9 +151,8 @@ static void test_stop_and_best(void **state)
 }
 
 /* Where no epoch's loss is a number the run ends with its last network, and says so. */
-static void test_no_best(void **state)
+TEST(test_no_best)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_data *data = clouds(0), *val = beyond_numbers();
     struct pith_train_opts o = small_options();
@@ -182,9 +172,8 @@ static void test_no_best(void **state)
     pith_model_free(m);
 }
 
-static void test_teacher(void **state)
+TEST(test_teacher)
 {
-    (void)state;
     struct pith_model *teacher = network(), *m = network();
     struct pith_train_opts o = small_options();
     trained_on(teacher, &o, true);
@@ -218,9 +207,8 @@ static void refuse(const struct pith_train_opts *o, int64_t wrong, enum pith_sta
     pith_model_free(m);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     struct pith_train_opts o = small_options();
     refuse(&o, CLASSES, PITH_ERR_CORRUPT, "label 4, the network has classes 0..3");
     o.batch = 1024;
@@ -238,9 +226,8 @@ static void test_refusals(void **state)
         refuse(&o, 0, PITH_ERR_ARGUMENT, words);                                                   \
     } while (0)
 
-static void test_values_out_of_range(void **state)
+TEST(test_values_out_of_range)
 {
-    (void)state;
     REFUSE("not known", o.optimizer = (enum pith_optimizer)4);
     REFUSE("not known", o.schedule = (enum pith_schedule) - 1);
     REFUSE("not known", o.loss = (enum pith_loss)3);
@@ -311,9 +298,8 @@ static struct pith_model *pictures_to_pictures(uint64_t seed)
 }
 
 /* A network with other weights is found again from what it gives. */
-static void test_learns_pictures(void **state)
+TEST(test_learns_pictures)
 {
-    (void)state;
     enum { N = 64, IN = 3 * 6 * 5, OUT = 2 * 6 * 5 };
     float *x = malloc(N * IN * sizeof *x), *y = malloc(N * OUT * sizeof *y);
     struct sample_random r = sample_random_of(8);
@@ -348,14 +334,4 @@ static void test_learns_pictures(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learns),           cmocka_unit_test(test_learns_pictures),
-        cmocka_unit_test(test_loss_of_an_epoch), cmocka_unit_test(test_mask_holds),
-        cmocka_unit_test(test_codebook_holds),   cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_stop_and_best),    cmocka_unit_test(test_teacher),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_values_out_of_range),
-        cmocka_unit_test(test_no_best)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,11 +2,8 @@
 /* Training with integers in the loop: weights end on their grids, grids of values are learned,
  * nothing else of the model changes; threads do not matter; what cannot be is refused and leaves no
  * trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "train/tape/fake_quant_graph.h"
 #include "train/tape/tape.h"
@@ -63,9 +60,8 @@ static void check_weights(const struct pith_const *c, uint64_t rows, int32_t low
     }
 }
 
-static void test_ends_on_grids(void **state)
+TEST(test_ends_on_grids)
 {
-    (void)state;
     for (int mask = 0; mask < 2; mask++) {
         struct pith_train_opts o = small_options();
         struct trained t = train(&o, mask);
@@ -91,9 +87,8 @@ static void test_ends_on_grids(void **state)
     }
 }
 
-static void test_threads_do_not_matter(void **state)
+TEST(test_threads_do_not_matter)
 {
-    (void)state;
     float first[HIDDEN * INPUTS], scale = 0;
     for (uint32_t threads = 1; threads <= 2; threads++) {
         struct pith_train_opts o = small_options();
@@ -125,9 +120,8 @@ static enum pith_status make_constant(void *user, const struct pith_model *m,
     return PITH_OK;
 }
 
-static void test_validated_as_made(void **state)
+TEST(test_validated_as_made)
 {
-    (void)state;
     int calls = 0;
     struct pith_model *m = network_of(3, false);
     struct pith_train_integers q = *attach_integers(m);
@@ -145,9 +139,8 @@ static void test_validated_as_made(void **state)
 }
 
 /* Steps are powers of two, all of them. */
-static void test_radix(void **state)
+TEST(test_radix)
 {
-    (void)state;
     int e;
     struct pith_model *m = network_of(3, false);
     struct pith_train_integers q = *attach_integers(m);
@@ -176,9 +169,8 @@ static void refused(struct pith_train_opts *o, const char *why)
     pith_model_free(t.m);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     const struct pith_train_integers good = *attach_integers(m);
     struct pith_train_value v[2] = {good.values[0], good.values[1]};
@@ -224,9 +216,8 @@ static bool at_once(void *user)
 }
 
 /* A label that is no class, met on the way. */
-static void test_failure_leaves_no_trace(void **state)
+TEST(test_failure_leaves_no_trace)
 {
-    (void)state;
     struct pith_train_opts o = small_options();
     struct trained t = train_on(9, &o, false);
     assert_int_equal(t.status, PITH_ERR_CORRUPT);
@@ -247,9 +238,8 @@ static void test_failure_leaves_no_trace(void **state)
 }
 
 /* A file with a batch of one is trained with more. */
-static void test_fixed_batch(void **state)
+TEST(test_fixed_batch)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_data *data = clouds(0);
     struct pith_train_opts o = small_options();
@@ -270,9 +260,8 @@ static void test_fixed_batch(void **state)
 
 /* On the tape, in a layout of either kind: what is given is what the grid has, twice for two
  * readers. */
-static void test_rounds_on_the_tape(void **state)
+TEST(test_rounds_on_the_tape)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     const struct pith_train_integers *q = attach_integers(m);
     struct pith_train_opts o = small_options();
@@ -310,13 +299,4 @@ static void test_rounds_on_the_tape(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_on_grids),     cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_validated_as_made), cmocka_unit_test(test_radix),
-        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_failure_leaves_no_trace),
-        cmocka_unit_test(test_fixed_batch),       cmocka_unit_test(test_rounds_on_the_tape),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops laid out and batches opened: forward against the runtime, which does neither, and
  * gradients through the iterations against differences. */
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 #include "pith_load.h"
 #include "pith_pack.h"
@@ -185,9 +182,8 @@ static void same_as_runtime(struct pith_model *m, uint32_t batch)
     pith_tape_free(t);
 }
 
-static void loops_as_runtime(void **state)
+TEST(loops_as_runtime)
 {
-    (void)state;
     for (int i = 0; i < 4; i++)
         for (uint32_t batch = 8; batch <= 24; batch += 16) {
             struct pith_model *m = loop_net(i & 1, i & 2);
@@ -197,9 +193,8 @@ static void loops_as_runtime(void **state)
         }
 }
 
-static void real_nets_as_runtime(void **state)
+TEST(real_nets_as_runtime)
 {
-    (void)state;
     static const char *const names[] = {"tiny_kws_dscnn", "tiny_vww_mbv1", "tiny_ic_resnet8",
                                         "tiny_ad01_ae",   "mnist_cntk",    "kws_DNN_L",
                                         "kws_GRU_L",      "kws_LSTM_L"};
@@ -276,9 +271,8 @@ static void check_gradients(const struct pith_model *m, uint32_t batch, uint32_t
     pith_tape_free(t);
 }
 
-static void gradients_go_through_time(void **state)
+TEST(gradients_go_through_time)
 {
-    (void)state;
     for (int i = 0; i < 4; i++)
         for (uint32_t batch = 8; batch <= 16; batch += 8) {
             struct pith_model *m = loop_net(i & 1, i & 2);
@@ -289,9 +283,8 @@ static void gradients_go_through_time(void **state)
 }
 
 /* What backward finds goes into the model that the tape was made of. */
-static void parameters_are_the_models(void **state)
+TEST(parameters_are_the_models)
 {
-    (void)state;
     struct pith_model *m = loop_net(true, true);
     uint32_t n;
     infer(m);
@@ -307,9 +300,8 @@ static void parameters_are_the_models(void **state)
 }
 
 /* What rounds stands in the body, too: all answers are tanh's of 4 bits. */
-static void loops_that_round(void **state)
+TEST(loops_that_round)
 {
-    (void)state;
     for (uint32_t batch = 8; batch <= 16; batch += 8) {
         struct pith_model *m = loop_net(batch > 8, false);
         const struct pith_node *end = &m->nodes[m->n_nodes - 2];
@@ -381,9 +373,8 @@ static struct pith_model *stuck_net(uint32_t batch)
     return m;
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     refuse(mixing_net(), 16, "mixes samples");
     refuse(stuck_net(1), 16, "node 'stuck' (Squeeze) does not follow a batch of 2");
     refuse(stuck_net(2), 16, "input 'x' has a fixed batch of 2");
@@ -394,12 +385,4 @@ static void refusals(void **state)
     refuse(m, 8, "too many");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_as_runtime),          cmocka_unit_test(real_nets_as_runtime),
-        cmocka_unit_test(gradients_go_through_time), cmocka_unit_test(parameters_are_the_models),
-        cmocka_unit_test(loops_that_round),          cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

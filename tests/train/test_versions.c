@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples in a number of versions that come again, and a teacher that runs once for each: what
  * is learned is what it would be, and the same run ends in the same bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
 #include "train/teacher_memory.h"
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     enum { VERSIONS = 2, EACH = 9, AT_ONCE = 3, WIDTH = 4 };
     struct teacher_memory *memory = pith_memory_new(VERSIONS, EACH, AT_ONCE, WIDTH);
     float scores[AT_ONCE * WIDTH];
@@ -36,9 +32,8 @@ static void test_memory(void **state)
 }
 
 /* One version of samples that nothing changes: the teacher's answers are those of each step. */
-static void test_same_lessons(void **state)
+TEST(test_same_lessons)
 {
-    (void)state;
     double loss[2];
     struct pith_model *teacher = network_of(5, false);
     struct pith_train_opts o = small_options();
@@ -56,9 +51,8 @@ static void test_same_lessons(void **state)
 
 /* Two versions are not one, nor three; the same run twice is, and so are nine in six epochs, which
  * show six. */
-static void test_versions_come_again(void **state)
+TEST(test_versions_come_again)
 {
-    (void)state;
     enum { N = 6 };
     struct pith_buffer file[N];
     struct pith_error err = {0};
@@ -86,10 +80,4 @@ static void test_versions_come_again(void **state)
     pith_model_free(teacher);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_same_lessons),
-                                       cmocka_unit_test(test_versions_come_again)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -55,9 +55,8 @@ static void all_levels(const struct prim_conv_shape *s)
     drop(&e);
 }
 
-static void three(void **state)
+TEST(three)
 {
-    (void)state;
     const struct prim_conv_shape all[] = {
         shape(2, 16, 16, 32, 32, 3, 1, 1), shape(3, 32, 32, 16, 16, 3, 1, 1),
         shape(5, 64, 64, 8, 8, 3, 1, 1),   shape(1, 8, 8, 4, 4, 3, 1, 1),
@@ -68,9 +67,8 @@ static void three(void **state)
         all_levels(&all[i]);
 }
 
-static void five(void **state)
+TEST(five)
 {
-    (void)state;
     const struct prim_conv_shape all[] = {
         shape(16, 20, 50, 12, 12, 5, 0, 0),
         shape(2, 32, 16, 8, 9, 5, 2, 2),
@@ -81,9 +79,8 @@ static void five(void **state)
         all_levels(&all[i]);
 }
 
-static void choice(void **state)
+TEST(choice)
 {
-    (void)state;
     struct prim_conv_shape s = shape(16, 16, 16, 32, 32, 3, 1, 1);
     assert_true(pith_winograd_suits(&s));
     s.stride[1] = 2;
@@ -101,9 +98,4 @@ static void choice(void **state)
     assert_true(pith_winograd_suits(&s));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(three), cmocka_unit_test(five),
-                                       cmocka_unit_test(choice)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS
