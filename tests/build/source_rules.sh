@@ -49,6 +49,8 @@ found=$(find $modules cli mpi samples -name '*.[ch]' | grep -vE '^(cuda/|pack/pa
 [ -n "$found" ] && complain "a struct is written or read as its bytes" "$found"
 found=$(grep -nE 'TODO|FIXME|#if 0' $files | grep -v 'source_rules')
 [ -n "$found" ] && complain "left open" "$found"
+found=$(git grep -nE '^(<{7}|>{7}) ' 2>/dev/null)
+[ -n "$found" ] && complain "left by a merge" "$found"
 found=$(grep -rnE -e '-ffast-math|-march=native' Makefile */module.mk)
 [ -n "$found" ] && complain "changes arithmetic" "$found"
 found=$(find . -path ./build -prune -o \( -name '*.c' -o -name '*.h' \) -print | xargs wc -l |
