@@ -420,28 +420,27 @@ static enum cli_exit make_masks(const struct pith_model *m, struct cli_feed *f)
     return EXIT_DONE;
 }
 
-/* first, first + each, ... in all elements of v; owned by the caller. NULL: no memory, or a type
- * that holds no such numbers. */
+/* Integers or floats for all elements of v: in each row of the last axis first, first + each, ...
+ * Owned by the caller. NULL: no memory. */
 static void *counted(const struct pith_value *v, int64_t first, int64_t each)
 {
-    const uint64_t n = pith_value_elems(v);
+    const uint64_t n = pith_value_elems(v), row = v->rank ? v->dim[v->rank - 1] : 1;
     void *made = calloc(n + 1, sizeof(int64_t));
     for (uint64_t i = 0; i < n && made; i++) {
-        const int64_t x = first + (int64_t)i * each;
+        const int64_t x = first + (int64_t)(i % row) * each;
         if (v->type == PITH_I64)
             ((int64_t *)made)[i] = x;
         else if (v->type == PITH_I32)
             ((int32_t *)made)[i] = (int32_t)x;
-        else if (v->type == PITH_F32)
-            ((float *)made)[i] = (float)x;
         else
-            ((uint8_t *)made)[i] = (uint8_t)x;
+            ((float *)made)[i] = (float)x;
     }
     return made;
 }
 
 /* What empty_caches made empty, and beside such a cache what follows from it: a mask of ones, and
- * positions from 0 on. */
+ * positions from 0 on. A mask of bools may as well be true where nothing is seen: it is not made.
+ */
 static enum cli_exit fill_decoder(const struct pith_model *m, struct cli_feed *f)
 {
     uint32_t caches = 0, first = 0;
@@ -453,20 +452,23 @@ static enum cli_exit fill_decoder(const struct pith_model *m, struct cli_feed *f
         if (!(f->constant[i] = counted(v, 0, 0)))
             return cli_no_memory();
     }
+    if (caches)
+        cli_warn("input '%s'%s not given: the cache is empty, as before the first token",
+                 m->values[m->inputs[first]].name, caches > 1 ? " and others are" : " is");
     for (uint32_t i = 0; i < m->n_inputs && caches; i++) {
         const struct pith_value *v = &m->values[m->inputs[i]];
         const bool mask = strstr(v->name, "mask"), positions = strstr(v->name, "position");
-        if (f->taken[i] || f->constant[i] || v->rank != 2 || !(mask || positions) || f->uneven)
+        const bool number = v->type == PITH_I64 || v->type == PITH_I32 || v->type == PITH_F32;
+        if (f->taken[i] || f->constant[i] || v->rank != 2 || !number || !(mask || positions) ||
+            f->uneven)
             continue;
         if (!(f->constant[i] = counted(v, mask, !mask)))
             return cli_no_memory();
+        cli_warn("input '%s' is not given: %s", v->name, mask ? "all ones" : "it counts from 0");
     }
     for (uint32_t i = 0; i < m->n_inputs; i++)
         if (f->constant[i])
             f->input[i].constant = f->constant[i];
-    if (caches)
-        cli_warn("input '%s'%s not given: the cache is empty, as before the first token",
-                 m->values[m->inputs[first]].name, caches > 1 ? " and others are" : " is");
     return EXIT_DONE;
 }
 

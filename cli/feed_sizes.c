@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* feed_sizes.c - shapes of arrays, pictures, sound and texts become sizes of a model; caches that
- * nothing is given for are empty. */
+/* feed_sizes.c - shapes of arrays, pictures, sound and texts become sizes of a model; a cache
+ * that is not given is empty. */
 #include "feed_sizes.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "host/generator.h"
 
 /* dim[rank], with an axis of samples in front, as the shape of v. false: it cannot be one. */
 static bool sample_shape(const struct pith_value *v, const uint32_t *dim, uint32_t rank,
@@ -169,6 +170,20 @@ static uint32_t size_of(const struct pith_model *m, const struct pith_sized *siz
     return s;
 }
 
+/* Whether an output is the next value of an input, as pith generate pairs them. */
+static bool is_cache(const struct pith_model *m, uint32_t input)
+{
+    const char *in = m->values[m->inputs[input]].name;
+    bool found = false;
+    for (uint32_t k = 0; k < m->n_outputs && !found; k++) {
+        const char *out = m->values[m->outputs[k]].name;
+        found = pith_is_next_state(
+            &(struct pith_tensor){.name = in, .name_bytes = (uint32_t)strlen(in)},
+            &(struct pith_tensor){.name = out, .name_bytes = (uint32_t)strlen(out)});
+    }
+    return found;
+}
+
 /* A decoder's cache that is not given is empty: its length is a size that may be 0, and that no
  * given input has. */
 static void empty_caches(struct pith_model *m, struct cli_feed *f)
@@ -181,7 +196,7 @@ static void empty_caches(struct pith_model *m, struct cli_feed *f)
             const bool given = f->taken[other] || f->from_array[other];
             alone = j == k || (other != input && !(given && size_of(m, &m->sized[j]) == size));
         }
-        if (!alone || pith_model_least_size(m, size) > 0)
+        if (!alone || !is_cache(m, input) || pith_model_least_size(m, size) > 0)
             continue;
         const struct pith_value *v = &m->values[m->inputs[input]];
         f->given[input].rank = v->rank;

@@ -257,6 +257,25 @@ static bool suits_compact(const struct packing *p)
     return bytes < SMALL_BYTES || padding > bytes / MOST_PADDING;
 }
 
+/* A copy that borrows the constants. */
+static enum pith_status copy_graph(const struct pith_model *m, struct pith_model **copy,
+                                   struct pith_error *err)
+{
+    struct pith_model view = *m;
+    view.values = malloc((m->n_values + (size_t)1) * sizeof *view.values);
+    if (!view.values)
+        return pith_error_no_memory(err);
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        view.values[v] = m->values[v];
+        view.values[v].constant = NULL;
+    }
+    enum pith_status st = pith_model_copy(&view, copy, err);
+    for (uint32_t v = 0; v < m->n_values && !st; v++)
+        (*copy)->values[v].constant = m->values[v].constant;
+    free(view.values);
+    return st;
+}
+
 /* A decoder's cache may be empty where samples are run, its length 0. Files have lengths of 1 and
  * more, of which a run may choose others. Where the network does not take 1, the packer says so. */
 static enum pith_status fill_empty_sizes(struct packing *p)
@@ -266,7 +285,7 @@ static enum pith_status fill_empty_sizes(struct packing *p)
         n_empty += p->m->sizes[i].value == 0;
         value[i] = p->m->sizes[i].value + (p->m->sizes[i].value == 0);
     }
-    enum pith_status st = n_empty ? pith_model_copy(p->m, &p->copy, p->err) : PITH_OK;
+    enum pith_status st = n_empty ? copy_graph(p->m, &p->copy, p->err) : PITH_OK;
     if (!st && n_empty && !pith_model_set_sizes(p->copy, value, NULL))
         p->m = p->copy;
     return st;

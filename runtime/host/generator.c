@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/plans_once.h"
+#include "host/generator.h"
 #include "kernels/ref/math_f32.h"
 #include "pith_host.h"
 
@@ -57,8 +58,7 @@ static const char *behind(const struct pith_tensor *t, const char *word, size_t 
     return word_in(t, word) == t->name ? t->name + strlen(word) : NULL;
 }
 
-/* past_key_values.0.key and present.0.key, past_k and present_k: equal behind the first words. */
-static bool are_paired(const struct pith_tensor *in, const struct pith_tensor *out)
+bool pith_is_next_state(const struct pith_tensor *in, const struct pith_tensor *out)
 {
     static const char *const past[] = {"past_key_values", "past"};
     static const char *const present[] = {"present_key_values", "present"};
@@ -95,7 +95,7 @@ static enum pith_status choose_inputs(struct pith_generator *g, const struct pit
                 "the file keeps no names (--for size), by which inputs are known");
         g->end[i] = (struct end){.role = role_of(&in), .from = NO_OUTPUT};
         for (uint32_t k = 0; !pith_plan_output(plan, k, &out); k++)
-            if (are_paired(&in, &out))
+            if (pith_is_next_state(&in, &out))
                 g->end[i] = (struct end){.role = ROLE_STATE, .from = k};
         g->has_cache |= g->end[i].role == ROLE_STATE;
         if (g->end[i].role != ROLE_IDS)
@@ -388,7 +388,7 @@ static enum pith_status run(struct pith_generator *g, const int64_t *ids, uint32
 {
     struct pith_plan *plan;
     enum pith_status st = set_sizes(g, g->has_cache ? g->done : 0, n, err);
-    st = st ? st : pith_plans_get_once(g->plans, 1, &plan, err);
+    st = st ? st : pith_plans_get_once(g->plans, 1, g->last, &plan, err);
     for (uint32_t i = 0; i < g->n_inputs && !st; i++)
         st = fill_input(g, plan, i, ids, n, err);
     if (st)

@@ -110,8 +110,9 @@ static struct kept *find(struct pith_plans *p, const struct kept *key)
 }
 
 /* The memory of the plan without weights that was not used for the longest time; NULL: there is
- * none to spare. */
-static void *take_oldest(struct pith_plans *p, bool once, uint64_t *bytes)
+ * none to spare. once: of a plan that was got so, and is not `last`. */
+static void *take_oldest(struct pith_plans *p, bool once, const struct pith_plan *last,
+                         uint64_t *bytes)
 {
     struct kept *oldest = NULL;
     uint32_t n = 0;
@@ -120,6 +121,8 @@ static void *take_oldest(struct pith_plans *p, bool once, uint64_t *bytes)
         if (k->has_weights || (once && !k->once))
             continue;
         n++;
+        if (last && k->plan == last)
+            continue;
         oldest = oldest && oldest->used < k->used ? oldest : k;
     }
     if (once ? n < ONCE_PLANS : n < LEAST_PLANS || (n < MOST_PLANS && p->small_bytes < MOST_BYTES))
@@ -223,7 +226,8 @@ static enum pith_status describe(const struct pith_plans *p, enum pith_status st
 }
 
 static enum pith_status get(struct pith_plans *plans, uint32_t batch, bool once,
-                            struct pith_plan **plan, struct pith_error *err)
+                            const struct pith_plan *last, struct pith_plan **plan,
+                            struct pith_error *err)
 {
     if (!plans || !plan)
         return PITH_ERR_ARGUMENT;
@@ -235,7 +239,7 @@ static enum pith_status get(struct pith_plans *plans, uint32_t batch, bool once,
         if (st)
             return st;
         key.once = once;
-        key.memory = take_oldest(plans, once, &key.bytes);
+        key.memory = take_oldest(plans, once, last, &key.bytes);
         st = make_plan(plans, &key);
         st = st ? st : keep(plans, &key);
         if (st) {
@@ -252,13 +256,14 @@ static enum pith_status get(struct pith_plans *plans, uint32_t batch, bool once,
 enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct pith_plan **plan,
                                 struct pith_error *err)
 {
-    return get(plans, batch, false, plan, err);
+    return get(plans, batch, false, NULL, plan, err);
 }
 
 enum pith_status pith_plans_get_once(struct pith_plans *plans, uint32_t batch,
-                                     struct pith_plan **plan, struct pith_error *err)
+                                     const struct pith_plan *last, struct pith_plan **plan,
+                                     struct pith_error *err)
 {
-    return get(plans, batch, true, plan, err);
+    return get(plans, batch, true, last, plan, err);
 }
 
 enum pith_status pith_plans_need(struct pith_plans *plans, uint32_t batch, struct pith_need *need)

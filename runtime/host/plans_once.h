@@ -6,8 +6,10 @@
 #include "pith_host.h"
 
 /* pith_plans_get, as for each length of a cache that grows. Of such plans two are kept, and the
- * next takes the memory of the older one, which is in the caches and needs no new pages. */
+ * next takes the memory of the older one, which is in the caches and needs no new pages. last: a
+ * plan whose outputs are still read, which keeps its memory; or NULL. */
 enum pith_status pith_plans_get_once(struct pith_plans *plans, uint32_t batch,
-                                     struct pith_plan **plan, struct pith_error *err);
+                                     const struct pith_plan *last, struct pith_plan **plan,
+                                     struct pith_error *err);
 
 #endif

@@ -428,11 +428,11 @@ static void mask_tile(const struct attention *a, const struct head *h, struct ke
     }
 }
 
-/* Row n of a turned mask: lanes of queries that see the key. */
+/* Row n of a turned mask: lanes of queries that see the key, NaN among them. */
 static inline four_i32 seen_by(const struct attention *a, const float *turned)
 {
     const four m = *(const four *)(const void *)turned;
-    return a->mask->type == PITH_F32 ? (four_i32)(m > ABSENT) : (four_i32)(m == 0.0f);
+    return a->mask->type == PITH_F32 ? ~(four_i32)(m <= ABSENT) : (four_i32)(m == 0.0f);
 }
 
 /* Does one of the queries see key n? seen: those that have seen one so far, too. */

@@ -22,7 +22,6 @@
  * bits. */
 enum integer_packing { PACK_PLAIN, PACK_SLOTS, PACK_WINOGRAD };
 
-/* What follows from the geometry and the level. */
 /* Pixels are places of a band, `width` of them in a row. Column x of a band is element x % across
  * of place x / step_w, row y likewise: elements lie across_bytes and down_bytes apart, in planes of
  * places where they are not folded into one, and channels channel_bytes. Rows of windows that are
@@ -44,6 +43,7 @@ struct integer_scratch {
     uint64_t band_bytes, tile_bytes, lane_bytes, segment_at, lanes_at, bands_at, bytes;
 };
 
+/* What follows from the geometry and the level. */
 struct integer_layout {
     bool depthwise, in_place;
     enum integer_packing packing;

@@ -11,7 +11,7 @@
 #include "products/product_kernel.h"
 #include "products/run_form.h"
 
-#define FETCH_PANELS 4u /* of a, during which b's next block is fetched: then it is there */
+#define FETCH_PANELS 4u /* the first ones of a, beside which b's next block is fetched */
 #define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
 
 /* floats of ceil(rows / width) panels of k x width; false on overflow */

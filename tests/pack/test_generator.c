@@ -16,6 +16,7 @@ enum { WIDTH = 4 };
 /* Which names the ends have, and whether the cache's is missing. */
 struct names {
     const char *ids, *past, *present;
+    bool extra; /* an input that nothing reads, to be given */
 };
 
 /* present = Concat(past [P, 4], table[ids [1, S]]); scores [P + S, 4] = -present */
@@ -28,6 +29,8 @@ static struct pith_buffer decoder(const struct names *names)
     struct pith_error err = {0};
     m->inputs[m->n_inputs++] = add_value(m, names->ids, PITH_I64, 2, ids);
     m->inputs[m->n_inputs++] = add_value(m, names->past, PITH_F32, 2, past);
+    if (names->extra)
+        m->inputs[m->n_inputs++] = add_value(m, "extra", PITH_F32, 2, (uint32_t[]){1, WIDTH});
     uint32_t t = add_constant(m, &r, "table", 2, table);
     for (uint32_t i = 0; i < WIDTH * WIDTH; i++)
         ((float *)(uintptr_t)m->values[t].constant->data)[i] = i % 5 == 1 ? -1.0f : 1.0f;
@@ -56,9 +59,9 @@ static struct pith_buffer decoder(const struct names *names)
 static void test_cache(void **state)
 {
     (void)state;
-    static const struct names all[] = {{"ids", "past_key_values.0", "present.0"},
-                                       {"decoder_input_ids", "past.x", "present.x"},
-                                       {"tokens", "past_x", "present_x"}};
+    static const struct names all[] = {{"ids", "past_key_values.0", "present.0", false},
+                                       {"decoder_input_ids", "past.x", "present.x", false},
+                                       {"tokens", "past_x", "present_x", false}};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         struct pith_buffer b = decoder(&all[k]);
         struct pith_plans *p = NULL;
@@ -98,11 +101,50 @@ static void test_cache(void **state)
     }
 }
 
+/* A run that fails, here for an input of another type, leaves the cache as it was. */
+static void test_failed_run(void **state)
+{
+    (void)state;
+    struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", true});
+    struct pith_plans *p = NULL;
+    struct pith_generator *g = NULL;
+    struct pith_error err = {0};
+    const float *logits, zero[WIDTH] = {0};
+    const int64_t ids[] = {0, 0};
+    uint32_t n;
+    struct pith_tensor right = {.type = PITH_F32,
+                                .rank = 2,
+                                .dim = {1, WIDTH},
+                                .data = (void *)(uintptr_t)zero,
+                                .bytes = sizeof zero};
+    struct pith_tensor wrong = right;
+    wrong.type = PITH_I32;
+    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
+    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+    assert_int_equal(pith_generator_give(g, 2, &right), PITH_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pith_generator_run(g, ids, 1, &logits, &n, &err), PITH_OK);
+    for (uint32_t failed = 1; failed < 3; failed++) {
+        assert_int_equal(pith_generator_give(g, 2, &wrong), PITH_OK);
+        assert_int_equal(pith_generator_run(g, ids, failed, &logits, &n, &err), PITH_ERR_ARGUMENT);
+    }
+    assert_int_equal(pith_generator_give(g, 2, &right), PITH_OK);
+    assert_int_equal(pith_generator_run(g, ids, 1, &logits, &n, &err), PITH_OK);
+    struct pith_plan *plan;
+    struct pith_tensor t;
+    assert_int_equal(pith_plans_get(p, 1, &plan, &err), PITH_OK);
+    assert_int_equal(pith_plan_output(plan, 0, &t), PITH_OK);
+    assert_int_equal(t.dim[0], 5);
+    pith_generator_close(g);
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
 /* A state without its next value is an input that must be given, or paired by hand. */
 static void test_other_names(void **state)
 {
     (void)state;
-    struct pith_buffer b = decoder(&(struct names){"ids", "before", "after"});
+    struct pith_buffer b = decoder(&(struct names){"ids", "before", "after", false});
     struct pith_plans *p = NULL;
     struct pith_generator *g = NULL;
     struct pith_error err = {0};
@@ -190,9 +232,8 @@ static void test_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_best),
+        cmocka_unit_test(test_cache),       cmocka_unit_test(test_failed_run),
+        cmocka_unit_test(test_other_names), cmocka_unit_test(test_best),
         cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests_name("generator", tests, NULL, NULL);

@@ -215,6 +215,43 @@ TEST(test_random)
     }
 }
 
+/* Keys in front of those that both queries see are left out, but not one whose mask is NaN. */
+TEST(a_mask_of_nan_is_seen)
+{
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+                                      PITH_CPU_NEON};
+    enum { KEYS = 40, SEEN = 30 };
+    float added[2 * KEYS];
+    uint64_t seed = 3;
+    struct sample p = {
+        .s = {1, 1, 2, KEYS, 4, 4, 0, 1}, .kind = MASK_ADDED, .mask_dim = {1, 1, 2, KEYS}};
+    p.q = values(2 * 4, &seed);
+    p.k = values(KEYS * 4, &seed);
+    p.v = values(KEYS * 4, &seed);
+    p.added = added;
+    for (uint32_t i = 0; i < 2 * KEYS; i++)
+        added[i] = i % KEYS < SEEN ? -INFINITY : 0.0f;
+    added[0] = NAN;
+    for (size_t level = 0; level < sizeof levels / sizeof *levels; level++) {
+        struct pith_kernels kernels;
+        struct one_op t;
+        if ((pith_cpu_features() & levels[level]) != levels[level])
+            continue;
+        pith_kernels_fill(&kernels, levels[level]);
+        set_up(&t, &p);
+        t.kernels = &kernels;
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        one_op_run(&t, 0);
+        const float *y = t.out[0].data;
+        for (uint32_t i = 0; i < 4; i++)
+            assert_true(isnan(y[i]) && isfinite(y[4 + i]));
+        one_op_close(&t);
+    }
+    free(p.q);
+    free(p.k);
+    free(p.v);
+}
+
 static enum pith_status refused(uint32_t input, uint32_t axis, uint32_t dim, enum pith_type type)
 {
     uint64_t seed = 9;

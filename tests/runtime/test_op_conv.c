@@ -162,6 +162,14 @@ TEST(test_network_shapes)
         /* one input channel, tiles; few output channels */
         {1, 1, 64, 1, 2, {49, 10}, {10, 4}, {2, 2}, {1, 1}, {4, 1, 5, 1}},
         {1, 1, 2, 1, 2, {49, 10}, {10, 4}, {2, 2}, {1, 1}, {4, 1, 5, 1}},
+        /* pointwise, what is under a tile copied: many channels, planes of whole 4 KiB, groups, K
+         * in blocks, few columns, volumes */
+        {1, 160, 100, 1, 2, {10, 10}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        {1, 40, 30, 1, 2, {32, 32}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        {2, 320, 200, 2, 2, {5, 5}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        {1, 780, 97, 1, 2, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}},
+        {1, 20, 24, 1, 1, {1024}, {1}, {1}, {1}, {0}},
+        {1, 130, 96, 1, 3, {4, 2, 8}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}},
         /* pointwise with a stride */
         {1, 10, 12, 1, 2, {15, 15}, {1, 1}, {2, 2}, {1, 1}, {0}},
         /* depthwise: plain, multiplied, 5 x 5, wider than the kernels take */

@@ -24,7 +24,7 @@ uint64_t pith_winograd_scratch_bytes(const struct winograd *conv);
 
 /* w: [O, C, KH, KW]; all 8 parts, in any order, before forward and backward with them. */
 void pith_winograd_renew(struct winograd *conv, const float *w, uint32_t part);
-/* As pith_prim_conv_forward and _backward; p counts the time. Any thread. */
+/* As pith_prim_conv_forward and _backward. Any thread. */
 void pith_winograd_forward(const struct winograd *conv, void *scratch, const float *x,
                            const float *bias, float *y);
 void pith_winograd_backward(const struct winograd *conv, void *scratch,

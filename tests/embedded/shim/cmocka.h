@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef void (*CMUnitTestFunction)(void **state);
+
 struct CMUnitTest {
     const char *name;
-    void (*function)(void **state);
+    CMUnitTestFunction test_func;
 };
 
 #define cmocka_unit_test(f)                                                                        \
@@ -47,8 +49,10 @@ struct CMUnitTest {
 static inline int run_tests(const struct CMUnitTest *tests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        tests[i].function(NULL);
+        tests[i].test_func(NULL);
     return 0;
 }
+
+#define _cmocka_run_group_tests(group, tests, n, setup, teardown) run_tests(tests, n)
 
 #endif
