@@ -94,7 +94,7 @@ static double relative_time(const struct lowering *l, const struct gemm_args *g,
 /* Rows of a at once: with few of them one row takes no more time. */
 static uint32_t code_rows(const struct gemm_args *g, const struct weight *w)
 {
-    return w->n_groups == 1 && g->m >= CODES_MANY - 1 ? CODES_MANY : 1;
+    return w->grid == GRID_CODEBOOK && w->n_groups == 1 && g->m >= CODES_MANY - 1 ? CODES_MANY : 1;
 }
 
 /* An element costs half a lookup with codes of 4 bits, a quarter with 2, and a multiplication for
@@ -108,6 +108,9 @@ static double codes_time(const struct lowering *l, const struct gemm_args *g,
     const uint32_t groups = g->n / CODES_ROWS + 1, processors = pith_device_processors(l);
     const uint32_t rows = code_rows(g, w);
     const double passes = ceil((double)g->m / rows);
+    if (w->grid == GRID_SCALED) /* for more rows it is expanded */
+        return g->m > FEW_ROWS ? HUGE_VAL
+                               : time_of((double)c.bytes, (double)w->count, 4.3, 0.2, passes);
     if (w->n_groups > 1)
         return time_of((double)c.bytes, (double)w->count, 8.3, 1.3, passes);
     return CODES_TABLE_PS * (groups < processors ? groups : processors) +
@@ -128,7 +131,7 @@ static double expanded_time(const struct lowering *l, const struct gemm_args *g,
 static double mma_time(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
     struct codes_layout c;
-    if (!pith_device_codes_layout(w, &c) || w->n_groups > 1 ||
+    if (!pith_device_codes_layout(w, &c) || w->n_groups > 1 || w->grid == GRID_SCALED ||
         g->m > (c.bits == 2 ? CODES_MMA_ROWS / 2 : CODES_MMA_ROWS))
         return HUGE_VAL;
     const double blocks = ceil(g->n / (double)CODES_MMA_TILE), tiles = ceil(g->m / 8.0);
@@ -187,6 +190,7 @@ static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_
                           .bits = c.bits,
                           .steps = c.steps,
                           .book_rows = s.book_rows,
+                          .scale_shift = s.scale_shift,
                           .first = first};
 }
 
@@ -197,12 +201,12 @@ static bool launch_codes(struct lowering *l, const struct gemm_args *g, const st
 {
     struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first)};
     const uint32_t rows = code_rows(g, w), along_y = (g->m + rows - 1) / rows;
-    const enum launch_kernel kernel = w->n_groups > 1 ? LAUNCH_gemv_codes_far
-                                      : rows > 1      ? LAUNCH_gemv_codes_many
-                                                      : LAUNCH_gemv_codes;
-    const uint32_t warps = w->n_groups > 1 ? CODES_WARPS_FAR
-                           : rows > 1      ? CODES_WARPS_MANY
-                                           : CODES_WARPS;
+    const bool scaled = w->grid == GRID_SCALED, far = !scaled && w->n_groups > 1;
+    const enum launch_kernel kernel = scaled     ? LAUNCH_gemv_scaled
+                                      : far      ? LAUNCH_gemv_codes_far
+                                      : rows > 1 ? LAUNCH_gemv_codes_many
+                                                 : LAUNCH_gemv_codes;
+    const uint32_t warps = far ? CODES_WARPS_FAR : rows > 1 ? CODES_WARPS_MANY : CODES_WARPS;
     const uint32_t all = pith_device_processors(l), own = all > along_y ? all / along_y : 1;
     const uint32_t groups = (first + g->n - 1) / CODES_ROWS - first / CODES_ROWS + 1;
     const uint32_t rounds = (groups + own * warps - 1) / (own * warps);

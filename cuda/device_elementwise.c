@@ -77,10 +77,8 @@ static struct zip_args zip_of(struct lowering *l, const struct step *s, uint32_t
 static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
 {
     struct zip_args z = zip_of(l, s, op);
-    if (z.type != s->args.in[1]->type || z.n == 0 || !has_arithmetic(z.type))
-        return false;
     pith_device_launch(l, LAUNCH_zip, z.n, &z, sizeof z);
-    return true;
+    return z.type == s->args.in[1]->type && z.n > 0 && has_arithmetic(z.type);
 }
 
 /* The kernel numbers comparisons as the format does; the shape rule has checked which are of
@@ -88,10 +86,8 @@ static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
 bool pith_device_compare(struct lowering *l, const struct step *s)
 {
     const struct zip_args z = zip_of(l, s, (uint32_t)s->args.attr[ATTR_KIND]);
-    if (z.n == 0)
-        return false;
     pith_device_launch(l, LAUNCH_compare, z.n, &z, sizeof z);
-    return true;
+    return z.n > 0;
 }
 
 /* The types of both operands are the same, as the kernel has one type for all three. */
@@ -120,10 +116,8 @@ bool pith_device_zip(struct lowering *l, const struct step *s)
 bool pith_device_power(struct lowering *l, const struct step *s)
 {
     const struct tview *b = s->args.in[1];
-    const struct pith_plan *p = l->plan;
-    uintptr_t at = (uintptr_t)b->data, arena = (uintptr_t)p->arena;
     if (s->args.in[0]->type != PITH_F32 || b->type != PITH_F32 || shape_elems(&b->shape) != 1 ||
-        (at >= arena && at - arena < p->arena_bytes))
+        !pith_device_is_constant(l, b))
         return false;
     float exponent = *(const float *)b->data;
     return (exponent == 2.0f || exponent == 3.0f) && launch_zip(l, s, ZIP_POWER);
@@ -175,10 +169,8 @@ bool pith_device_cast(struct lowering *l, const struct step *s)
                           .to = y->type};
     if (x->type == y->type)
         return pith_device_view(l, s);
-    if (c.n == 0 || !is_castable(x->type) || !is_castable(y->type))
-        return false;
     pith_device_launch(l, LAUNCH_cast, c.n, &c, sizeof c);
-    return true;
+    return c.n > 0 && is_castable(x->type) && is_castable(y->type);
 }
 
 /* A thread searches one row or column. */
@@ -194,10 +186,8 @@ bool pith_device_arg(struct lowering *l, const struct step *s)
                          .inner = (uint32_t)shape_product(x, axis + 1, x->rank),
                          .is_min = s->args.attr[ATTR_KIND] == ARG_MIN,
                          .last = s->args.attr[ATTR_ARG_LAST] != 0};
-    if (pith_device_count(s->args.in[0]) == 0)
-        return false;
     pith_device_launch(l, LAUNCH_arg_extreme, a.n, &a, sizeof a);
-    return true;
+    return pith_device_count(s->args.in[0]) > 0;
 }
 
 /* Channels are axis 1; `inner` counts the elements of one channel of one image. */

@@ -19,50 +19,34 @@ static bool has_whole_rows(const struct gemm_args *g)
            (uintptr_t)g->a % 16 == 0;
 }
 
-/* Weights lie at multiples of 256 bytes, and a row of them is `row` elements behind the one before.
+/* Few rows: their sums are read from memory at the speed that it has, and need no rounding of a.
+ * Weights lie at multiples of 256 bytes, and a row of them is `row` elements behind the one before.
  */
-static bool begins_whole(const struct gemm_args *g, uint32_t row)
+static void launch_few(struct lowering *l, const struct gemm_args *g, const uint16_t *w,
+                       uint32_t row, bool is_bf16)
 {
-    return row % 8 == 0 && has_whole_rows(g);
+    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
+    struct gemm_half_args few = {
+        .g = *g, .w = w, .is_bf16 = is_bf16, .whole = row % 8 == 0 && has_whole_rows(g)};
+    few.g.b_row = 1;
+    few.g.b_col = row;
+    pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
 }
 
-/* Few rows; for more the weight is expanded to f32, whose tiles take no longer. */
+/* For more the weight is expanded to f32, whose tiles take no longer. */
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first)
 {
-    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
     if (!is_half(w) || g->batch_rank != 0 || w->shape.rank != 2 || g->m > FEW_ROWS ||
         g->b_row != 1 || g->a_col != 1)
         return false;
     const uint16_t *at = pith_device_weight(l, w, FORM_ELEMENTS);
-    const struct gemm_half_args h = {.g = *g,
-                                     .w = at + (size_t)first * g->b_col,
-                                     .is_bf16 = w->type == PITH_BF16,
-                                     .whole = begins_whole(g, g->b_col)};
-    pith_device_grid(l, LAUNCH_gemv_half, grid, &h, sizeof h);
+    launch_few(l, g, at + (size_t)first * g->b_col, g->b_col, w->type == PITH_BF16);
     return true;
 }
 
 /* ---- tensor cores -----------------------------------------------------------------------------
  */
-
-static const uint16_t *packed(struct lowering *l, const struct weight *w, bool turned,
-                              const struct rows_layout *h)
-{
-    return (const void *)pith_device_form(l, w, turned ? FORM_ROWS_TURNED : FORM_ROWS, h->bytes);
-}
-
-/* Few rows: their sums are read from memory at the speed that it has, and need no rounding of a. */
-static void launch_few(struct lowering *l, const struct gemm_args *g, const uint16_t *w,
-                       const struct rows_layout *h)
-{
-    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
-    struct gemm_half_args few = {
-        .g = *g, .w = w, .is_bf16 = h->is_bf16, .whole = begins_whole(g, h->row)};
-    few.g.b_row = 1;
-    few.g.b_col = h->row;
-    pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
-}
 
 #define MANY_TILES 2u /* of a multiprocessor, from which on blocks of four warps do better */
 
@@ -111,9 +95,9 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
         !pith_device_rows_layout(w, false, turned, &h) || h.rows != g->n || h.channels != g->k ||
         (!few && !is_of_type(g->a_type, h.is_bf16)))
         return false;
-    const uint16_t *at = packed(l, w, turned, &h);
+    const uint16_t *at = pith_device_form(l, w, turned ? FORM_ROWS_TURNED : FORM_ROWS, h.bytes);
     if (few) {
-        launch_few(l, g, at, &h);
+        launch_few(l, g, at, h.row, h.is_bf16);
         return true;
     }
     struct gemm_mma_args m = {.g = *g,
@@ -170,7 +154,7 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
     uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
                         (c->outputs + GEMM_TILE - 1) / GEMM_TILE, c->groups};
     struct conv_mma_args m = {.c = *c,
-                              .w = packed(l, w, false, &h),
+                              .w = pith_device_form(l, w, FORM_ROWS, h.bytes),
                               .row = h.row,
                               .is_bf16 = h.is_bf16,
                               .channel_step = h.channel_step,

@@ -12,17 +12,12 @@ static uint32_t zero_step(const struct op_args *args, uint32_t i)
     return i < args->n_in && args->in[i] && shape_elems(&args->in[i]->shape) > 1;
 }
 
-static bool is_byte(const struct tview *t)
-{
-    return t->type == PITH_I8 || t->type == PITH_U8;
-}
-
 /* Without grids: a step with them is one that the planner fused with its quantization. Counts of 0
  * mean that a tensor is too large for launches. */
 static bool takes_bytes(const struct op_args *args)
 {
-    return is_byte(args->in[0]) && is_byte(args->in[1]) && args->n_grids == 0 &&
-           !args->fuse.residual && pith_device_count(args->in[0]) &&
+    return pith_device_is_byte(args->in[0]) && pith_device_is_byte(args->in[1]) &&
+           args->n_grids == 0 && !args->fuse.residual && pith_device_count(args->in[0]) &&
            pith_device_count(args->in[1]) && pith_device_count(args->out[0]);
 }
 
@@ -193,11 +188,9 @@ static bool launch_scale(struct lowering *l, const struct op_args *args, enum la
                               .n = pith_device_count(args->out[0]),
                               .type = type,
                               .from_i32 = args->in[0]->type == PITH_I32};
-    if (q.n == 0)
-        return false;
     set_scales(&q, args);
     pith_device_launch(l, kernel, q.n, &q, sizeof q);
-    return true;
+    return q.n > 0;
 }
 
 bool pith_device_quantize(struct lowering *l, const struct step *s)
@@ -228,11 +221,9 @@ bool pith_device_dynamic_quantize(struct lowering *l, const struct step *s)
                               .type = PITH_U8,
                               .dim = 1,
                               .inner = d.n};
-    if (d.n == 0)
-        return false;
     pith_device_grid(l, LAUNCH_dynamic_grid, one_block, &d, sizeof d);
     pith_device_launch(l, LAUNCH_quantize, q.n, &q, sizeof q);
-    return true;
+    return d.n > 0;
 }
 
 /* The factors, one or one for each place of the axis, are f32; sums of 64 bits come from weights of
@@ -248,9 +239,7 @@ bool pith_device_requantize(struct lowering *l, const struct step *s)
                                 .type = args->out[0]->type,
                                 .wide = args->in[0]->type == PITH_I64,
                                 .factors = pith_device_count(args->in[1])};
-    if (r.n == 0 || r.factors == 0)
-        return false;
     r.inner = factor_inner(args, r.n);
     pith_device_launch(l, LAUNCH_requantize, r.n, &r, sizeof r);
-    return true;
+    return r.n > 0 && r.factors > 0;
 }

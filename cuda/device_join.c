@@ -63,7 +63,7 @@ bool pith_device_is_apart(const struct op_args *product, const struct device_joi
     return !is_within(product, 0, y) && (!x || x->data == y->data || !pith_device_overlap(x, y));
 }
 
-static bool is_byte(const struct tview *t)
+bool pith_device_is_byte(const struct tview *t)
 {
     return t->type == PITH_I8 || t->type == PITH_U8;
 }
@@ -76,8 +76,8 @@ bool pith_device_is_op(const struct step *s, enum pith_op op)
 /* With one scale, from or to bytes. */
 static bool is_plain_scale(const struct step *s, enum pith_op op, const struct tview *bytes)
 {
-    return pith_device_is_op(s, op) && is_byte(bytes) && s->args.attr[ATTR_QUANTIZE_BLOCK] == 0 &&
-           shape_elems(&s->args.in[1]->shape) == 1;
+    return pith_device_is_op(s, op) && pith_device_is_byte(bytes) &&
+           s->args.attr[ATTR_QUANTIZE_BLOCK] == 0 && shape_elems(&s->args.in[1]->shape) == 1;
 }
 
 static bool is_short_act(const struct step *s)
@@ -144,7 +144,7 @@ struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i)
         next == end || !pith_device_is_op(next, PITH_OP_REQUANTIZE))
         return none;
     const struct tview *sums = s->args.out[0], *v = next->args.out[0];
-    if (next->args.in[0] != sums || sums->type != PITH_I32 || !is_byte(v) ||
+    if (next->args.in[0] != sums || sums->type != PITH_I32 || !pith_device_is_byte(v) ||
         !pith_device_is_its_own(plan, next, sums))
         return none;
     struct device_join j = residual_of(plan, next + 1, end, v);

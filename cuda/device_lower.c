@@ -168,13 +168,12 @@ void *pith_device_rounded(struct lowering *l, const struct tview *t, uint32_t ty
 
 void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form)
 {
-    uint32_t each = form == FORM_F32 ? sizeof(float) : pith_type_bytes(w->type);
-    struct constant c = {.key = w, .form = form, .is_weight = true, .bytes = w->count * each};
-    return pointer(constant_at(l, &c));
+    const uint32_t each = form == FORM_F32 ? sizeof(float) : pith_type_bytes(w->type);
+    return pith_device_form(l, w, form, w->count * each);
 }
 
-const uint8_t *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
-                                uint64_t bytes)
+void *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
+                       uint64_t bytes)
 {
     struct constant c = {.key = w, .form = form, .is_weight = true, .bytes = bytes};
     return pointer(constant_at(l, &c));

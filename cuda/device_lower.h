@@ -153,6 +153,8 @@ bool pith_device_needs_f32(const struct step *s);
 struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i);
 /* Whether the step is of that kind; a Concat of which inputs lie in place already is of none. */
 bool pith_device_is_op(const struct step *s, enum pith_op op);
+/* Whether its elements are integers of 8 bits. */
+bool pith_device_is_byte(const struct tview *t);
 /* Whether step `reader` alone reads t; and whether a and b have memory in common. */
 bool pith_device_is_its_own(const struct pith_plan *plan, const struct step *reader,
                             const struct tview *t);
@@ -204,8 +206,8 @@ void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight
 const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w);
 /* The weight in a form of so many bytes, to be packed later. While counting the address is that of
  * its place alone. */
-const uint8_t *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
-                                uint64_t bytes);
+void *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
+                       uint64_t bytes);
 /* Room that only this step works in, a multiple of 256 from its beginning. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes);
 /* Elements, where launches can count them; 0: there are too many. */

@@ -194,8 +194,6 @@ bool pith_device_gather(struct lowering *l, const struct step *s)
                             .dim = x->shape.dim[axis],
                             .inner = (uint32_t)shape_product(&x->shape, axis + 1, x->shape.rank),
                             .count = pith_device_count(index)};
-    if (g.n == 0 || g.count == 0)
-        return false;
     pith_device_launch(l, LAUNCH_gather_axis, g.n, &g, sizeof g);
-    return true;
+    return g.n > 0 && g.count > 0;
 }

@@ -349,12 +349,10 @@ static void give_back(struct pith_cuda_plan *p)
     const struct pith_cuda *c = p->cuda;
     if (p->graph)
         c->cuGraphExecDestroy(p->graph);
-    if (p->arena)
-        c->cuMemFree_v2(p->arena);
-    if (p->constants)
-        c->cuMemFree_v2(p->constants);
-    if (p->program.memory)
-        c->cuMemFree_v2(p->program.memory);
+    const device_address own[] = {p->arena, p->constants, p->program.memory};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i])
+            c->cuMemFree_v2(own[i]);
     if (p->pinned)
         c->cuMemFreeHost(p->pinned);
     pith_device_times_free(p);

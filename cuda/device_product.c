@@ -5,6 +5,7 @@
  * convolutions of few terms. */
 #include "device_product.h"
 #include "op_interface/op_attr.h"
+#include "pack_parts.h"
 
 #define FEW_OUTPUTS 16u
 
@@ -59,18 +60,6 @@ struct sum_split pith_device_shares(struct lowering *l, uint32_t grid[3], uint32
     return s;
 }
 
-struct sum_split pith_device_gemm_shares(struct lowering *l, uint32_t grid[3],
-                                         const struct gemm_args *g)
-{
-    return pith_device_shares(l, grid, g->k, GEMM_SLICE, grid[2] * g->m * g->n);
-}
-
-struct sum_split pith_device_conv_shares(struct lowering *l, uint32_t grid[3],
-                                         const struct conv_args *c)
-{
-    return pith_device_shares(l, grid, c->channels * (uint32_t)(c->kh * c->kw), GEMM_SLICE, c->n);
-}
-
 void pith_device_gemm_parts(struct lowering *l, const struct gemm_args *g)
 {
     if (g->split.parts > 1)
@@ -89,7 +78,7 @@ void pith_device_conv_parts(struct lowering *l, const struct conv_args *c)
 static void launch_gemm_tiles(struct lowering *l, const struct gemm_args *g, uint32_t grid[3])
 {
     struct gemm_args tiles = *g;
-    tiles.split = pith_device_gemm_shares(l, grid, g);
+    tiles.split = pith_device_shares(l, grid, g->k, GEMM_SLICE, grid[2] * g->m * g->n);
     pith_device_grid(l, LAUNCH_gemm_f32, grid, &tiles, sizeof tiles);
     pith_device_gemm_parts(l, &tiles);
 }
@@ -141,9 +130,12 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 bool pith_device_is_compressed(const struct step *s)
 {
     const bool product = pith_device_is_op(s, PITH_OP_GEMM) || pith_device_is_op(s, PITH_OP_MATMUL);
+    const struct weight *w = s->args.weight;
     const struct shape *y = &s->args.out[0]->shape;
-    return product && s->args.weight && s->args.weight->grid == GRID_CODEBOOK &&
-           shape_product(y, 0, y->rank - 1) <= CODES_MMA_ROWS;
+    struct pack_shape shape;
+    return product && w && (w->grid == GRID_CODEBOOK || pith_pack_shape(w, &shape)) &&
+           shape_product(y, 0, y->rank - 1) <=
+               (w->grid == GRID_CODEBOOK ? CODES_MMA_ROWS : FEW_ROWS);
 }
 
 /* Warps need no tiles, but are bounded by the same limits of the grid: m along y, batches
@@ -306,7 +298,8 @@ bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t
 static void launch_conv_tiles(struct lowering *l, const struct conv_args *c, uint32_t grid[3])
 {
     struct conv_args tiles = *c;
-    tiles.split = pith_device_conv_shares(l, grid, c);
+    tiles.split =
+        pith_device_shares(l, grid, c->channels * (uint32_t)(c->kh * c->kw), GEMM_SLICE, c->n);
     pith_device_grid(l, LAUNCH_conv_f32, grid, &tiles, sizeof tiles);
     pith_device_conv_parts(l, &tiles);
 }

@@ -20,11 +20,6 @@ bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3]);
  * room for what is shared; grid[2] has the parts, too, then. */
 struct sum_split pith_device_shares(struct lowering *l, uint32_t grid[3], uint32_t terms,
                                     uint32_t slice_terms, uint32_t outputs);
-/* The same for gemm_f32 and conv_f32, and for the kernels that differ from them in the weight. */
-struct sum_split pith_device_gemm_shares(struct lowering *l, uint32_t grid[3],
-                                         const struct gemm_args *g);
-struct sum_split pith_device_conv_shares(struct lowering *l, uint32_t grid[3],
-                                         const struct conv_args *c);
 /* Launches what adds up the sums that were shared, where they were. */
 void pith_device_gemm_parts(struct lowering *l, const struct gemm_args *g);
 void pith_device_conv_parts(struct lowering *l, const struct conv_args *c);

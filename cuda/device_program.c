@@ -10,8 +10,6 @@
  * worth it. */
 #define LAUNCH_NS 10000u
 
-enum { DRIVER_NO_MEMORY = 2 };
-
 /* 0: it has no place. */
 #define WORDS(name, type) [LAUNCH_##name] = sizeof(struct type) / 4,
 static const uint32_t words_of[LAUNCH_KERNELS] = {PROGRAM_KERNELS(WORDS)};

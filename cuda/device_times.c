@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include "device_plan.h"
 
-enum { DRIVER_NO_MEMORY = 2 };
-
 static bool has_room(struct device_times *t)
 {
     if (t->n < t->room)

@@ -14,7 +14,6 @@ enum {
     /* Results of enum cudaError_enum (cuda.h) that mean something of their own to a caller. The
      * numbers are part of the driver's binary interface, so that no header of CUDA is needed to
      * build this. */
-    RESULT_OUT_OF_MEMORY = 2,
     RESULT_INVALID_IMAGE = 200,
     RESULT_NO_BINARY = 209,
     RESULT_UNSUPPORTED_PTX = 222
@@ -42,7 +41,7 @@ static const char *result_name(const struct pith_cuda *cuda, int result)
 enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, const char *what,
                                     struct pith_error *err)
 {
-    enum pith_status st = result == RESULT_OUT_OF_MEMORY ? PITH_ERR_MEMORY : PITH_ERR_IO;
+    enum pith_status st = result == DRIVER_NO_MEMORY ? PITH_ERR_MEMORY : PITH_ERR_IO;
     if (result == 0)
         return PITH_OK;
     return pith_error_set(err, st, "cuda: %s: %s (%d)", what, result_name(cuda, result), result);
@@ -60,18 +59,15 @@ static enum pith_status find_driver(struct pith_cuda *cuda, struct pith_error *e
 #define FIND(call, parameters)                                                                     \
     {                                                                                              \
         void *found = dlsym(cuda->library, #call);                                                 \
-        if (!found)                                                                                \
+        if (!found && !newer)                                                                      \
             return pith_error_set(err, PITH_ERR_UNSUPPORTED,                                       \
                                   "cuda: the driver is too old: it lacks %s", #call);              \
         memcpy(&cuda->call, &found, sizeof found);                                                 \
     }
+    bool newer = false;
     DRIVER_CALLS(FIND)
-#define FIND_NEWER(call, parameters)                                                               \
-    {                                                                                              \
-        void *found = dlsym(cuda->library, #call);                                                 \
-        memcpy(&cuda->call, &found, sizeof found);                                                 \
-    }
-    DRIVER_NEWER_CALLS(FIND_NEWER)
+    newer = true;
+    DRIVER_NEWER_CALLS(FIND)
     return PITH_OK;
 }
 
@@ -135,9 +131,9 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
         result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
     DEVICE_KERNELS(FIND_KERNEL)
     /* more than 48 KB of shared memory has to be requested */
-    static const uint32_t large_shared[] = {LAUNCH_spmv_relative,   LAUNCH_gemv_codes,
-                                            LAUNCH_gemv_codes_many, LAUNCH_gemv_codes_far,
-                                            LAUNCH_codes_mma,       LAUNCH_codes_mma_few};
+    static const uint32_t large_shared[] = {
+        LAUNCH_spmv_relative, LAUNCH_gemv_codes,    LAUNCH_gemv_codes_many, LAUNCH_gemv_codes_far,
+        LAUNCH_codes_mma,     LAUNCH_codes_mma_few, LAUNCH_gemv_scaled};
     for (size_t i = 0; i < sizeof large_shared / sizeof *large_shared && !result; i++)
         result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], DRIVER_LAUNCH_SHARED_MOST,
                                           (int)cuda->shared_most);
@@ -216,9 +212,8 @@ int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint
 
 void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision)
 {
-    if (!cuda)
-        return;
-    cuda->precision = precision;
+    if (cuda)
+        cuda->precision = precision;
 }
 
 void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library)
@@ -231,14 +226,10 @@ void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library)
 
 const char *pith_cuda_blas_note(const struct pith_cuda *cuda)
 {
-    if (!cuda)
-        return NULL;
-    return cuda->blas_note;
+    return cuda ? cuda->blas_note : NULL;
 }
 
 const char *pith_cuda_name(const struct pith_cuda *cuda)
 {
-    if (!cuda)
-        return NULL;
-    return cuda->name;
+    return cuda ? cuda->name : NULL;
 }

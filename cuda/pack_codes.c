@@ -6,9 +6,14 @@
  *
  *     | codebooks, of 2^bits values | words [rows / 8, steps, 2, 32, 4] |
  *
- * Rows are filled up to whole groups, and columns to whole steps, with code 0. */
+ * Rows are filled up to whole groups, and columns to whole steps, with code 0. Codes of integers
+ * are 128 higher than they, and scales, times 128, are where codebooks would be:
+ *
+ *     [rows / 8, columns / 2^scale_shift, 8] */
 #include <stdlib.h>
 #include <string.h>
+#include "core/bytes.h"
+#include "core/f32_bits.h"
 #include "cuda/kernels/launch.h"
 #include "pack_forms.h"
 
@@ -23,12 +28,14 @@ bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c)
     struct pack_shape s;
     if (!pith_pack_shape(w, &s))
         return false;
-    uint32_t values = w->n_centroids + first_code(w);
+    const bool scaled = s.scale_shift > 0;
+    const uint32_t values = scaled ? 256 : w->n_centroids + first_code(w);
     c->bits = values <= 4 ? 2 : values <= 16 ? 4 : 8;
     c->steps = (s.cols + CODES_COLUMNS(c->bits) - 1) / CODES_COLUMNS(c->bits);
-    uint64_t words =
-        (uint64_t)((s.rows + CODES_ROWS - 1) / CODES_ROWS) * c->steps * CODES_STEP_WORDS;
-    c->words = pith_pack_aligned((w->n_groups * sizeof(float)) << c->bits);
+    const uint64_t groups = (s.rows + CODES_ROWS - 1) / CODES_ROWS;
+    const uint64_t words = groups * c->steps * CODES_STEP_WORDS;
+    const uint64_t scales = groups * CODES_SCALES(c->steps, s.scale_shift);
+    c->words = pith_pack_aligned((scaled ? scales : w->n_groups << c->bits) * sizeof(float));
     c->bytes = c->words + words * sizeof(uint32_t);
     return values <= 256 && words < UINT64_C(1) << 31;
 }
@@ -42,7 +49,7 @@ static void put_code(const struct codes_layout *c, uint8_t *to, uint32_t row, ui
     uint8_t *place = to + c->words + at * sizeof(uint32_t); /* wherever the caller has room */
     uint32_t word;
     memcpy(&word, place, sizeof word);
-    word |= code << CODES_COLUMN_CODE(column % columns) * c->bits;
+    word ^= code << CODES_COLUMN_CODE(column % columns) * c->bits;
     memcpy(place, &word, sizeof word);
 }
 
@@ -70,6 +77,23 @@ enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to)
     return put_books(w, &c, (float *)(void *)to);
 }
 
+/* All bytes are 0x80 before: integers of 0 where there are none, and scales of some number. */
+static void put_integers(const struct weight *w, const struct codes_layout *c,
+                         const struct pack_shape *s, uint8_t *to)
+{
+    const uint32_t scales = CODES_SCALES(c->steps, s->scale_shift);
+    for (uint64_t i = 0; i < w->count; i++) {
+        const uint32_t row = (uint32_t)(i / s->cols), column = (uint32_t)(i % s->cols);
+        float *group = (float *)(void *)to + (size_t)(row / CODES_ROWS) * scales;
+        put_code(c, to, row, column, w->index_stream.bytes[i]);
+        if (column % 32 == 0)
+            group[(column >> s->scale_shift) * CODES_ROWS + row % CODES_ROWS] =
+                128.0f * f32_from_bits(load_le32(w->codebook.bytes +
+                                                 4 * scale_number(&w->shape, w->index_bits,
+                                                                  w->group_elems, w->n_groups, i)));
+    }
+}
+
 enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to)
 {
     struct codes_layout c;
@@ -77,6 +101,11 @@ enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to)
     struct nonzeros z;
     if (!pith_device_codes_layout(w, &c) || !pith_pack_shape(w, &s))
         return PITH_ERR_UNSUPPORTED;
+    if (s.scale_shift) {
+        memset(to, 0x80, c.bytes);
+        put_integers(w, &c, &s, to);
+        return PITH_OK;
+    }
     enum pith_status st = pith_nonzeros_new(w, &z);
     if (st)
         return st;

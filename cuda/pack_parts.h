@@ -9,12 +9,14 @@
 
 #define PACK_CENTROIDS 256u /* that a codebook has at most */
 
-/* A weight as rows of its first axis. Each codebook serves book_rows whole rows. */
+/* A weight as rows of its first axis. Each codebook serves book_rows whole rows; of integers, each
+ * scale 2^scale_shift columns of a row or, in several copies, more; 0: it has codebooks. */
 struct pack_shape {
-    uint32_t rows, cols, book_rows;
+    uint32_t rows, cols, book_rows, scale_shift;
 };
 
-/* false: not f32 with codebooks for whole rows, or too large to be counted in 31 bits. */
+/* false: not f32 with codebooks for whole rows or scales for 32 columns or more, or too large to be
+ * counted in 31 bits. */
 bool pith_pack_shape(const struct weight *w, struct pack_shape *s);
 /* Bytes up to the next multiple of 256, as pieces of a packed weight begin. */
 uint64_t pith_pack_aligned(uint64_t bytes);

@@ -87,7 +87,7 @@ struct pair_sums {
 
 /* Slice number `slice` of half a step by what the block has of a, from 16 columns number `block` on.
  */
-DEVICE void add_pairs(struct pair_sums *sum, uint32_t *table, const struct code_words w[AT_ONCE],
+DEVICE void add_pairs(struct pair_sums *sum, uint32_t *table, const struct words w[AT_ONCE],
                       uint32_t slice, uint32_t block, uint32_t tiles, uint32_t most, uint32_t bits)
 {
     UNROLLED
@@ -95,7 +95,7 @@ DEVICE void add_pairs(struct pair_sums *sum, uint32_t *table, const struct code_
         uint32_t pair[4][2];
         UNROLLED
         for (uint32_t r = 0; r < 4u; r++)
-            word_pairs(table, w[q].of[r], slice, bits, pair[r]);
+            word_pairs(table, w[q].word[r], slice, bits, pair[r]);
         const uint32_t upper[4] = {pair[0][0], pair[1][0], pair[0][1], pair[1][1]};
         const uint32_t lower[4] = {pair[2][0], pair[3][0], pair[2][1], pair[3][1]};
         uint32_t *const a = hole(table, 2u * (block + q) * tiles);
@@ -109,12 +109,12 @@ DEVICE void add_pairs(struct pair_sums *sum, uint32_t *table, const struct code_
     }
 }
 
-DEVICE void load_words(struct code_words w[AT_ONCE], const uint32_t *from, uint32_t half)
+DEVICE void load_words(struct words w[AT_ONCE], const uint32_t *from, uint32_t half)
 {
     UNROLLED
     for (uint32_t i = 0; i < AT_ONCE; i++)
-        w[i] = *(const struct code_words *)(const void *)(from + half / 2u * CODES_STEP_WORDS +
-                                                          half % 2u * 64u + 16u * i);
+        w[i] = *(const struct words *)(const void *)(from + half / 2u * CODES_STEP_WORDS +
+                                                     half % 2u * 64u + 16u * i);
 }
 
 /* Steps of the block's part. The block loads a for as many of them as there is room; meanwhile, and
@@ -129,12 +129,12 @@ DEVICE void add_part(struct pair_sums *sum, const struct gemm_codes_args *arg, u
     const uint32_t *from = arg->w.word +
                            (size_t)(own < last ? own : last) * arg->w.steps * CODES_STEP_WORDS +
                            lane / 4u % 2u * 128u + lane % 4u * 4u;
-    struct code_words next[AT_ONCE];
+    struct words next[AT_ONCE];
     load_words(next, from, 2u * steps.first);
     NOT_UNROLLED
     for (uint32_t half = 2u * steps.first; half < 2u * steps.end; half++) {
         const uint32_t in_room = (half - 2u * steps.first) % (2u * room), step = half / 2u;
-        struct code_words now[AT_ONCE];
+        struct words now[AT_ONCE];
         if (in_room == 0u) {
             const uint32_t n = steps.end - step < room ? steps.end - step : room;
             barrier();

@@ -8,6 +8,11 @@
 #include "kernels/ref/rounding_f32.h"
 #include "kernels/act_kind.h"
 
+/* What a thread loads at once. */
+struct ALIGNED(16) words {
+    uint32_t word[4];
+};
+
 /* Kinds of enum unary_kind, numbered apart: that enum's header is not for devices. */
 enum { U_SQRT = MAP_UNARY, U_EXP, U_LOG, U_NEG, U_ABS, U_SIGN, U_FLOOR, U_CEIL, U_ROUND };
 enum { U_RECIPROCAL = MAP_UNARY + 9, U_ERF = MAP_UNARY + 10 };

@@ -8,18 +8,14 @@
 #define OCTETS 4u
 #define OCTETS_STEP (32u * OCTET) /* of a warp */
 
-struct ALIGNED(16) octet {
-    uint32_t word[OCTET / 2u];
-};
-
-DEVICE float octet_value(const struct octet *o, uint32_t i, uint32_t is_bf16)
+DEVICE float octet_value(const struct words *o, uint32_t i, uint32_t is_bf16)
 {
     const uint32_t two = o->word[i / 2u];
     return half_value(i % 2u ? two >> 16 : two & 0xffffu, is_bf16);
 }
 
 /* From element k of a on. */
-DEVICE float add_octet(float sum, const void *a, uint32_t k, uint32_t a_type, const struct octet *b,
+DEVICE float add_octet(float sum, const void *a, uint32_t k, uint32_t a_type, const struct words *b,
                        uint32_t is_bf16)
 {
     float x[OCTET];
@@ -33,7 +29,7 @@ DEVICE float add_octet(float sum, const void *a, uint32_t k, uint32_t a_type, co
                 x[4u * i + j] = v.of[j];
         }
     } else {
-        const struct octet o = *(const struct octet *)values_from(a, k, a_type);
+        const struct words o = *(const struct words *)values_from(a, k, a_type);
         UNROLLED
         for (uint32_t i = 0; i < OCTET; i++)
             x[i] = octet_value(&o, i, a_type == VALUE_BF16);
@@ -49,14 +45,14 @@ DEVICE float wide_sum(const struct gemm_half_args *arg, const void *a, uint32_t 
                       const uint16_t *b, uint32_t is_bf16)
 {
     const uint32_t lane = THREAD % 32u, whole = arg->g.k / OCTET * OCTET;
-    const struct octet none = {{0}};
+    const struct words none = {{0}};
     float sum = 0.0f;
     for (uint32_t k = OCTET * lane; k < whole; k += OCTETS * OCTETS_STEP) {
-        struct octet w[OCTETS];
+        struct words w[OCTETS];
         UNROLLED
         for (uint32_t i = 0; i < OCTETS; i++) {
             const uint32_t at = k + OCTETS_STEP * i;
-            w[i] = at < whole ? *(const struct octet *)(const void *)(b + at) : none;
+            w[i] = at < whole ? *(const struct words *)(const void *)(b + at) : none;
         }
         UNROLLED
         for (uint32_t i = 0; i < OCTETS; i++)

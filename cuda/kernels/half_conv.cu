@@ -49,7 +49,7 @@ DEVICE struct half_window window_of(const struct conv_mma_args *arg, uint32_t ea
 }
 
 /* Eight terms a plane apart, of which `left` are there: to x, or of 16 bits (halves) to h. */
-DEVICE void load_channels(float x[PART_TERMS], struct part *h, bool halves, const float *from,
+DEVICE void load_channels(float x[PART_TERMS], struct words *h, bool halves, const float *from,
                        uint32_t bytes, uint32_t plane, uint32_t left)
 {
     UNROLLED
@@ -62,7 +62,7 @@ DEVICE void load_channels(float x[PART_TERMS], struct part *h, bool halves, cons
 }
 
 /* Eight channels under one tap - channel_step is a multiple of that - and on to the next part. */
-DEVICE void load_window(float x[PART_TERMS], struct part *h, bool halves,
+DEVICE void load_window(float x[PART_TERMS], struct words *h, bool halves,
                         const struct conv_mma_args *arg, const struct digits *step,
                         struct half_window *w)
 {

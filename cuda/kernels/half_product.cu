@@ -26,7 +26,7 @@ DEVICE void load_row(float x[PART_TERMS], const struct gemm_mma_args *arg, struc
 }
 
 /* The same of a in 16 bits. */
-DEVICE struct part load_halves(const struct gemm_mma_args *arg, struct half_place at, uint32_t row0,
+DEVICE struct words load_halves(const struct gemm_mma_args *arg, struct half_place at, uint32_t row0,
                                uint32_t k0)
 {
     const struct gemm_args *g = &arg->g;
@@ -34,9 +34,9 @@ DEVICE struct part load_halves(const struct gemm_mma_args *arg, struct half_plac
     const uint32_t left = row < g->m && k < g->k ? g->k - k : 0u;
     const uint16_t *from = (const uint16_t *)(const void *)g->a + (size_t)row * g->a_row +
                            (size_t)k * g->a_col;
-    struct part p;
+    struct words p;
     if (arg->whole && left >= PART_TERMS)
-        return *(const struct part *)(const void *)from;
+        return *(const struct words *)(const void *)from;
     UNROLLED
     for (uint32_t i = 0; i < PART_WORDS; i++)
         p.word[i] = (2u * i < left ? from[2u * i * g->a_col] : 0u) |

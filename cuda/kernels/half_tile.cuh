@@ -31,10 +31,6 @@
 #define ROW_PARTS (ROW_WORDS / PART_WORDS)
 #define ROW_STEP (ROW_WORDS + 4u) /* the eight rows that a warp reads at once are in 32 banks */
 
-struct ALIGNED(16) part {
-    uint32_t word[PART_WORDS];
-};
-
 struct half_side {
     uint32_t row[TILE][ROW_STEP];
 };
@@ -70,14 +66,14 @@ DEVICE struct half_place place_of_part(uint32_t bands, bool along, uint32_t i)
     return along ? place_along(bands, i) : place_across(bands, i);
 }
 
-DEVICE void put_part(struct half_side *s, struct half_place at, struct part p)
+DEVICE void put_part(struct half_side *s, struct half_place at, struct words p)
 {
-    *(struct part *)(void *)(s->row[at.row] + PART_WORDS * at.part) = p;
+    *(struct words *)(void *)(s->row[at.row] + PART_WORDS * at.part) = p;
 }
 
-DEVICE struct part rounded(const float x[PART_TERMS], uint32_t is_bf16)
+DEVICE struct words rounded(const float x[PART_TERMS], uint32_t is_bf16)
 {
-    struct part p;
+    struct words p;
     for (uint32_t i = 0; i < PART_WORDS; i++)
         p.word[i] = pair_of(x[2u * i], x[2u * i + 1u], is_bf16);
     return p;
@@ -86,16 +82,16 @@ DEVICE struct part rounded(const float x[PART_TERMS], uint32_t is_bf16)
 /* What a thread has of a slice, on its way to shared memory: of the weight, and of activations - of
  * f32, or, where they are of 16 bits, of the weight's type: then nothing is rounded. */
 struct half_loaded {
-    struct part w[LOADS(BANDS_MOST)];
+    struct words w[LOADS(BANDS_MOST)];
     float x[LOADS(BANDS_MOST)][PART_TERMS];
-    struct part h[LOADS(BANDS_MOST)];
+    struct words h[LOADS(BANDS_MOST)];
 };
 
 /* Rows [row0, rows) of the weight's from row `first` on, terms from k0 on; offsets in bytes. */
 DEVICE void load_weight(struct half_loaded *to, uint32_t bands, const uint16_t *w, uint32_t first,
                         uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0)
 {
-    const struct part none = {{0}};
+    const struct words none = {{0}};
     UNROLLED
     for (uint32_t i = 0; i < LOADS(bands); i++) {
         const struct half_place at = place_along(bands, i);
@@ -103,7 +99,7 @@ DEVICE void load_weight(struct half_loaded *to, uint32_t bands, const uint16_t *
         const uint32_t bytes = 2u * ((first + row) * row_step + k);
         to->w[i] = none;
         if (row < rows && k < row_step)
-            to->w[i] = *(const struct part *)(const void *)((const char *)w + bytes);
+            to->w[i] = *(const struct words *)(const void *)((const char *)w + bytes);
     }
 }
 

@@ -61,11 +61,11 @@ DEVICE uint32_t window_word(const struct conv_packed_i8_args *arg, const struct 
 }
 
 /* Then the thread's part of the next slice comes next. A tap has a whole number of words. */
-DEVICE struct part_i8 window_part_i8(const struct conv_packed_i8_args *arg, struct window_i8 *at,
+DEVICE struct words window_part_i8(const struct conv_packed_i8_args *arg, struct window_i8 *at,
                                      const struct digits *next, int32_t zero)
 {
     const struct digits word = {4u, 0, 0};
-    struct part_i8 p;
+    struct words p;
     UNROLLED
     for (uint32_t i = 0; i < I8_PART / 4u; i++) {
         p.word[i] = window_word(arg, at, zero);
@@ -136,7 +136,7 @@ DEVICE void put_conv(struct tile_i8 *s, const struct conv_packed_i8_args *arg,
 }
 
 /* The row of the packed weights that is the thread's. */
-DEVICE struct part_i8 output_part(const struct conv_packed_i8_args *arg, uint32_t k)
+DEVICE struct words output_part(const struct conv_packed_i8_args *arg, uint32_t k)
 {
     const uint32_t o = BLOCK_Y * TILE + THREAD / I8_PARTS, first = block_item(&arg->c.s.split);
     return weight_part_i8(&arg->w, first * arg->c.s.outputs + o,
@@ -177,9 +177,9 @@ DEVICE struct flat_i8 flat_of(const struct conv_packed_i8_args *arg)
     return f;
 }
 
-DEVICE struct part_i8 flat_part(const struct flat_i8 *f, uint32_t channel, uint32_t flip)
+DEVICE struct words flat_part(const struct flat_i8 *f, uint32_t channel, uint32_t flip)
 {
-    struct part_i8 p;
+    struct words p;
     UNROLLED
     for (uint32_t i = 0; i < 4u; i++) {
         p.word[i] = 0;
@@ -192,7 +192,7 @@ DEVICE struct part_i8 flat_part(const struct flat_i8 *f, uint32_t channel, uint3
 
 /* Four words of pixels become four of channels. Neighbouring threads begin with other pixels, so
  * that a warp's words go to 32 banks. */
-DEVICE void put_flat(struct side_i8 *s, struct part_i8 p)
+DEVICE void put_flat(struct side_i8 *s, struct words p)
 {
     UNROLLED
     for (uint32_t i = 0; i < 4u; i++) {
@@ -218,8 +218,8 @@ DEVICE void conv_tile_i8(struct tile_i8 *s, const struct conv_packed_i8_args *ar
                                          (uint32_t)arg->c.s.kw);
     int32_t sum[EACH][EACH] = {{0}}, line = 0;
     struct window_i8 at = packed_window(arg, BLOCK_X * TILE + row_b, k.first + I8_PART * part_b);
-    struct part_i8 a = output_part(arg, k.first);
-    struct part_i8 b = is_flat ? flat_part(&flat, k.first + channel, flip)
+    struct words a = output_part(arg, k.first);
+    struct words b = is_flat ? flat_part(&flat, k.first + channel, flip)
                                : window_part_i8(arg, &at, &step, zero);
     const struct shared_tail tail = tail_of(&arg->c.q);
     put_lines(s, arg, zero);

@@ -93,25 +93,25 @@ KERNEL(rows_i8, rows_i8_args)
               arg->term_step);
     barrier();
     if (row < arg->rows)
-        ((struct part_i8 *)arg->y)[(((size_t)BLOCK_Z * arg->rows + row) * arg->row +
+        ((struct words *)arg->y)[(((size_t)BLOCK_Z * arg->rows + row) * arg->row +
                                     BLOCK_Y * I8_SLICE) / I8_PART + part] =
-            *(const struct part_i8 *)(const void *)(s.row[row % TILE] + I8_PART / 4u * part);
+            *(const struct words *)(const void *)(s.row[row % TILE] + I8_PART / 4u * part);
 }
 
 /* ---- packed weights ----------------------------------------------------------------------------
  */
 
 /* Sixteen terms of a row of a; what is not there is 0. */
-DEVICE struct part_i8 row_part_i8(const struct gemm_packed_i8_args *arg, uint32_t row, uint32_t k)
+DEVICE struct words row_part_i8(const struct gemm_packed_i8_args *arg, uint32_t row, uint32_t k)
 {
     const struct gemm_i8_args *g = &arg->g;
     const uint32_t flip = flip_of(g->a_signed);
-    struct part_i8 p = {{0}};
+    struct words p = {{0}};
     if (row >= g->s.m || k >= g->s.k)
         return p;
     const uint8_t *at = (const uint8_t *)g->a + (size_t)row * g->s.a_row + k;
     if (arg->whole) {
-        p = *(const struct part_i8 *)(const void *)at;
+        p = *(const struct words *)(const void *)at;
         for (uint32_t i = 0; i < I8_PART / 4u; i++)
             p.word[i] ^= flip * (uint32_t)ONES;
         return p;
@@ -129,8 +129,8 @@ KERNEL(gemm_packed_i8, gemm_packed_i8_args)
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
     const uint32_t own = THREAD / I8_PARTS, part = THREAD % I8_PARTS, k = I8_PART * part;
     int32_t sum[EACH][EACH] = {{0}}, line = 0;
-    struct part_i8 a = row_part_i8(arg, row0 + own, k);
-    struct part_i8 b = weight_part_i8(&arg->w, column0 + own, arg->g.s.n, k);
+    struct words a = row_part_i8(arg, row0 + own, k);
+    struct words b = weight_part_i8(&arg->w, column0 + own, arg->g.s.n, k);
     const struct shared_tail tail = tail_of(&arg->g.q);
     if (THREAD < TILE)
         s.weight[THREAD] =
@@ -165,8 +165,8 @@ KERNEL(gemv_packed_i8, gemm_packed_i8_args)
     if (column >= g->s.n)
         return;
     for (uint32_t k = I8_PART * lane; k < arg->w.row; k += 32u * I8_PART) {
-        const struct part_i8 a = row_part_i8(arg, row, k);
-        const struct part_i8 b = weight_part_i8(&arg->w, column, g->s.n, k);
+        const struct words a = row_part_i8(arg, row, k);
+        const struct words b = weight_part_i8(&arg->w, column, g->s.n, k);
         for (uint32_t i = 0; i < I8_PART / 4u; i++) {
             sum = dot_i8((int32_t)a.word[i], (int32_t)b.word[i], sum);
             line = dot_i8((int32_t)a.word[i], ONES, line);

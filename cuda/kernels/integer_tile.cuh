@@ -23,10 +23,6 @@
 #define SUM_STEP (TILE + 8u)      /* so that a warp's sums of four rows are */
 #define QUADS (TILE / 4u)         /* neighbours of a row that a thread writes */
 
-struct ALIGNED(16) part_i8 {
-    uint32_t word[I8_PART / 4u];
-};
-
 struct side_i8 {
     uint32_t row[TILE][I8_STEP];
 };
@@ -161,19 +157,19 @@ DEVICE void put_sum(int32_t *y, const struct requantize_tail *q, const struct sh
 /* ---- slices ------------------------------------------------------------------------------------
  */
 
-DEVICE void put_part_i8(struct side_i8 *s, uint32_t row, uint32_t part, struct part_i8 p)
+DEVICE void put_part_i8(struct side_i8 *s, uint32_t row, uint32_t part, struct words p)
 {
-    *(struct part_i8 *)(void *)(s->row[row] + I8_PART / 4u * part) = p;
+    *(struct words *)(void *)(s->row[row] + I8_PART / 4u * part) = p;
 }
 
 /* Of packed weights: a row ends with a slice. */
-DEVICE struct part_i8 weight_part_i8(const struct packed_i8 *w, uint32_t row, uint32_t rows,
+DEVICE struct words weight_part_i8(const struct packed_i8 *w, uint32_t row, uint32_t rows,
                                      uint32_t k)
 {
-    struct part_i8 none = {{0}};
+    struct words none = {{0}};
     if (row >= rows)
         return none;
-    return *(const struct part_i8 *)(const void *)((const uint8_t *)w->w + (size_t)row * w->row +
+    return *(const struct words *)(const void *)((const uint8_t *)w->w + (size_t)row * w->row +
                                                    k);
 }
 

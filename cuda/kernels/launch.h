@@ -66,6 +66,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemv_codes_many, gemm_codes_args)                                                       \
     KERNEL(gemv_codes_far, gemm_codes_args)                                                        \
+    KERNEL(gemv_scaled, gemm_codes_args)                                                           \
     KERNEL(codes_mma_few, gemm_codes_args)                                                         \
     KERNEL(codes_mma, gemm_codes_args)                                                             \
     KERNEL(gemm_mma, gemm_mma_args)                                                                \
@@ -474,13 +475,15 @@ struct spmv_args {
 struct codes {
     const float *book;
     const uint32_t *word;
-    uint32_t bits, steps, book_rows, first;
+    uint32_t bits, steps, book_rows, scale_shift, first;
 };
+/* Of integers of 8 bits: floats of scales for a group of rows. */
+#define CODES_SCALES(steps, shift) (((((steps)*128u - 1u) >> (shift)) + 1u) * CODES_ROWS)
 
 /* As gemm_f32 with few rows of a, contiguous, and the weight transposed. gemv_codes: grid (blocks,
- * m), one codebook; gemv_codes_far has several, gemv_codes_many CODES_MANY rows of a at once: grid
- * (blocks, m / CODES_MANY). A block has `teams` teams of 2^log2_parts warps, which share the
- * columns of a group of rows. */
+ * m), one codebook; gemv_codes_far has several, gemv_scaled integers, gemv_codes_many CODES_MANY
+ * rows of a at once: grid (blocks, m / CODES_MANY). A block has `teams` teams of 2^log2_parts
+ * warps, which share the columns of a group of rows. */
 #define CODES_MANY 4u
 #define CODES_WARPS 16u /* of a block, at most */
 #define CODES_WARPS_MANY 12u
@@ -608,8 +611,8 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
         b.threads = 32u * s->warps;
         b.shared = RELATIVE_SHARED_BYTES(s->g.k);
     } else if (kernel == LAUNCH_gemv_codes || kernel == LAUNCH_gemv_codes_many ||
-               kernel == LAUNCH_gemv_codes_far || kernel == LAUNCH_codes_mma ||
-               kernel == LAUNCH_codes_mma_few) {
+               kernel == LAUNCH_gemv_codes_far || kernel == LAUNCH_gemv_scaled ||
+               kernel == LAUNCH_codes_mma || kernel == LAUNCH_codes_mma_few) {
         const struct gemm_codes_args *c = (const struct gemm_codes_args *)arg;
         b.threads = c->teams << c->log2_parts << 5;
         b.shared = CODES_TABLE_BYTES;

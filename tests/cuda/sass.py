@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-MOST = {'spmv_relative.4': 7.5, 'spmv_relative.8': 8.5, 'gemv_codes.4': 3}
+MOST = {'spmv_relative.4': 7.5, 'spmv_relative.8': 8.5, 'gemv_codes.4': 3, 'gemv_scaled': 5}
 LOOKUPS = {2: r'LDS\.128', 4: r'LDS\.64', 8: 'LDS(?!\.)'}  # of a byte's values, by the bits of a code
 STEP_BYTES = 32
 MMA_ELEMENTS = 64  # of a lane, that codes_mma decodes a turn
@@ -80,6 +80,16 @@ def an_element(lines, bits):
     return worst
 
 
+def an_integer(lines):
+    """The same of integers, each of which becomes a float by one addition."""
+    worst = None
+    for loop in innermost_loops(lines):
+        integers = count(loop, 'FADD') + 2 * count(loop, 'FADD2')
+        if integers >= STEP_BYTES and count(loop, 'LDG') == count(loop, r'LDG\S*\.128'):
+            worst = max(worst or 0, len(loop) / integers)
+    return worst
+
+
 def a_decoded(lines):
     """{bits: of the dearest loop of codes_mma}; with 8 bits there is no loop."""
     found = {}
@@ -103,6 +113,8 @@ def measured(disassembler, cubin):
             counts[target, kernel] = an_entry(lines)
         if kernel in ('gemv_codes', 'gemv_codes_many'):
             counts.update({(target, f'{kernel}.{bits}'): an_element(lines, bits) for bits in LOOKUPS})
+        if kernel == 'gemv_scaled':
+            counts[target, kernel] = an_integer(lines)
         if kernel.startswith('codes_mma'):
             counts.update({(target, f'{kernel}.{bits}'): n for bits, n in a_decoded(lines).items()})
     if not counts or None in counts.values():

@@ -43,17 +43,19 @@ static struct weight_want want_of(const struct product_case *c)
                                 .scale = 1.0f};
 }
 
-static void check_product(const struct weight_want *want, uint32_t m, enum launch_kernel kernel)
+/* NULL exact: sums may have any order. */
+typedef void exact_fn(const struct step *s, const struct weight_case *k);
+
+static void check_case(struct weight_case k, uint32_t m, enum launch_kernel kernel, exact_fn *exact)
 {
-    struct weight_case k = case_new(want, &seed);
-    struct guarded x = guard_random((size_t)m * want->cols, 1, &seed);
+    struct guarded x = guard_random((size_t)m * k.cols, 1, &seed);
     struct one_op t;
-    float *y = malloc((size_t)m * want->rows * sizeof *y);
-    double *bound = malloc((size_t)m * want->rows * sizeof *bound);
+    float *y = malloc((size_t)m * k.rows * sizeof *y);
+    double *bound = malloc((size_t)m * k.rows * sizeof *bound);
     one_op_open(&t, PITH_OP_GEMM, 2, 1);
     t.kernels = &reference;
-    one_op_in(&t, 0, PITH_F32, DIMS(m, want->cols), x.data);
-    one_op_in(&t, 1, PITH_F32, DIMS(want->rows, want->cols), NULL);
+    one_op_in(&t, 0, PITH_F32, DIMS(m, k.cols), x.data);
+    one_op_in(&t, 1, PITH_F32, DIMS(k.rows, k.cols), NULL);
     assert_int_equal(one_op_shape(&t), PITH_OK);
     t.args.weight = &k.w;
     t.out[0].data = y;
@@ -61,10 +63,19 @@ static void check_product(const struct weight_want *want, uint32_t m, enum launc
     struct step s = {.args = t.args};
     check_kernel(&s, kernel);
     assert_true(try_device("product", &s, bound));
+    if (exact) {
+        exact(&s, &k);
+        assert_true(try_device("product", &s, NULL));
+    }
     free(y);
     free(bound);
     case_free(&k);
     guard_free(&x);
+}
+
+static void check_product(const struct weight_want *want, uint32_t m, enum launch_kernel kernel)
+{
+    check_case(case_new(want, &seed), m, kernel, NULL);
 }
 
 /* What the model makes of densities, codebooks and batches, and that the form then is right: rows
@@ -155,10 +166,8 @@ static void test_patterns(void **state)
 }
 
 /* Rows of the weight from the seventh on, as a recurrent layer multiplies by a part of it. */
-static void check_from_7th(const struct product_case *c)
+static void check_from_7th(const struct product_case *c, struct weight_case k)
 {
-    struct weight_want want = want_of(c);
-    struct weight_case k = case_new(&want, &seed);
     struct guarded x = guard_random((size_t)c->m * c->cols, 1, &seed);
     size_t n = (size_t)c->m * c->rows;
     struct guarded out = guard_new(n * sizeof(float), 1);
@@ -235,8 +244,179 @@ static void test_later_rows(void **state)
         {60, 700, 0, 4, 1, 6, LAUNCH_gemv_codes_many},
         {36, 700, 0.09, 16, 6, 10, LAUNCH_spmv_relative_far},
     };
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        check_from_7th(&of[i]);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct weight_want want = want_of(&of[i]);
+        check_from_7th(&of[i], case_new(&want, &seed));
+    }
+}
+
+/* ---- integers with scales -------------------------------------------------------------------- */
+
+/* One scale for each `block` columns of a row; block 0: for each row; n_scales 1: one for all. */
+static struct weight_case integers_new(uint32_t rows, uint32_t cols, uint32_t block, bool one)
+{
+    const uint32_t blocks = block ? (cols + block - 1) / block : 1, n = one ? 1 : rows * blocks;
+    const uint64_t count = (uint64_t)rows * cols;
+    struct weight_case k = {.rows = rows,
+                            .cols = cols,
+                            .dense = malloc(count * sizeof *k.dense),
+                            .stream = malloc(count),
+                            .codebook_bytes = malloc(4 * (size_t)n)};
+    k.w = (struct weight){.type = PITH_F32,
+                          .shape = {2, {rows, cols}},
+                          .count = count,
+                          .nnz = count,
+                          .grid = GRID_SCALED,
+                          .scaled = PITH_I8,
+                          .index_bits = block > 0,
+                          .group_elems = one ? 0 : block,
+                          .n_groups = n,
+                          .index_stream = {k.stream, count},
+                          .codebook = {k.codebook_bytes, 4 * (size_t)n}};
+    for (uint32_t i = 0; i < n; i++)
+        store_le32(k.codebook_bytes + 4 * (size_t)i, f32_bits(random_f32(&seed) / 128.0f));
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t at = one ? 0 : i / cols * blocks + (block ? i % cols / block : 0);
+        const float scale = f32_from_bits(load_le32(k.codebook_bytes + 4 * at));
+        k.stream[i] = (uint8_t)(i % 97 ? random_u64(&seed) : 0x80);
+        k.dense[i] = (double)((float)(int8_t)k.stream[i] * scale);
+    }
+    return k;
+}
+
+static float scale_of(const struct weight_case *k, uint64_t i)
+{
+    const uint64_t n =
+        scale_number(&k->w.shape, k->w.index_bits, k->w.group_elems, k->w.n_groups, i);
+    return f32_from_bits(load_le32(k->w.codebook.bytes + 4 * n));
+}
+
+/* What a lane has of a row of x and of the weight, from step `part` on, each `parts`th. */
+static float lane_sum(const struct weight_case *k, const float *x, uint32_t row, uint32_t lane,
+                      uint32_t part, uint32_t parts)
+{
+    float sum = 0;
+    for (uint32_t first = 128 * part; first < k->cols; first += 128 * parts) {
+        const uint32_t column = first + 4 * lane;
+        const uint64_t at = (uint64_t)row * k->cols + column;
+        float four = 0;
+        for (uint32_t i = 0; i < 4; i++)
+            four = column + i < k->cols
+                       ? fmaf((float)(int8_t)k->stream[at + i] / 128.0f, x[column + i], four)
+                       : fmaf(0.0f, 0.0f, four);
+        sum = fmaf(four, column < k->cols ? 128.0f * scale_of(k, at) : 0.0f, sum);
+    }
+    return sum;
+}
+
+/* Lanes are added as a tree, then parts, of which a launch has as many as it says. */
+static void exact_integers(const struct step *s, const struct weight_case *k)
+{
+    struct lowering l = {.plan = &plan, .half = half_products, .processors = processors};
+    assert_true(pith_device_step(&l, s));
+    const struct gemm_codes_args *arg = (const void *)(l.args + l.action[0].arg);
+    const uint32_t parts = 1u << arg->log2_parts;
+    float *y = s->args.out[0]->data;
+    for (uint32_t i = 0; i < arg->g.m * k->rows; i++) {
+        const float *x = (const float *)s->args.in[0]->data + (size_t)(i / k->rows) * k->cols;
+        float sum = 0;
+        for (uint32_t p = 0; p < parts; p++) {
+            float of[32];
+            for (uint32_t lane = 0; lane < 32; lane++)
+                of[lane] = lane_sum(k, x, i % k->rows, lane, p, parts);
+            for (uint32_t half = 16; half > 0; half /= 2)
+                for (uint32_t lane = 0; lane < half; lane++)
+                    of[lane] += of[lane + half];
+            sum = p ? sum + of[0] : of[0];
+        }
+        y[i] = sum;
+    }
+    pith_device_lowering_free(&l);
+}
+
+/* Blocks that end within steps, rows within groups; several teams, and several warps of one. */
+static void test_integers(void **state)
+{
+    (void)state;
+    static const struct integers_case {
+        uint32_t rows, cols, block, m;
+    } of[] = {{37, 1000, 64, 1},  {9, 257, 32, 1},   {16, 1024, 128, 1}, {5, 3001, 96, 1},
+              {300, 700, 64, 1},  {23, 130, 256, 2}, {40, 519, 0, 4},    {8, 31, 32, 8},
+              {300, 260, 160, 3}, {70, 2048, 64, 1}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct integers_case *c = &of[i];
+        processors = c->rows == 300;
+        for (int half = 0; half < 2; half++) {
+            half_products = half;
+            check_case(integers_new(c->rows, c->cols, c->block, i == 6), c->m, LAUNCH_gemv_scaled,
+                       exact_integers);
+        }
+        half_products = false;
+    }
+    processors = 0;
+    const struct product_case later = {36, 1701, 0, 0, 0, 1, LAUNCH_gemv_scaled};
+    check_from_7th(&later, integers_new(36, 1701, 64, false));
+    check_from_7th(&later, integers_new(36, 1701, 0, false));
+    check_case(integers_new(21, 300, 64, false), 9, LAUNCH_gemm_f32, NULL);
+}
+
+/* What has no such form is expanded: other integers, zero points, scales for less than 32 columns
+ * or for several rows. */
+static void test_other_integers(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct weight_case k = integers_new(20, 320, i == 2 ? 16 : 32, false);
+        k.codebook_bytes = realloc(k.codebook_bytes, 5 * 400);
+        k.w.codebook.bytes = k.codebook_bytes;
+        for (uint32_t e = 0; e < 400; e++)
+            store_le32(k.codebook_bytes + 4 * e, f32_bits(0.001f * (float)(e + 1)));
+        if (i == 0) { /* zero points of 0 */
+            memset(k.codebook_bytes + 4 * k.w.n_groups, 0, k.w.n_groups);
+            k.w.codebook.n_bytes += k.w.n_groups;
+        }
+        if (i == 1)
+            k.w.scaled = PITH_U8;
+        if (i == 3) {
+            k.w.index_bits = 0;
+            k.w.n_groups = 320;
+            k.w.codebook.n_bytes = 4 * 320;
+        }
+        for (uint64_t e = 0; e < k.w.count; e++)
+            k.dense[e] = (double)((i == 1 ? (float)k.stream[e] : (float)(int8_t)k.stream[e]) *
+                                  scale_of(&k, e));
+        check_case(k, 1, LAUNCH_gemv_f32, NULL);
+    }
+}
+
+/* Of x that is infinite or no number, a row's terms are, too; what lies behind rows and columns
+ * does not come in. */
+static void test_integers_of_no_numbers(void **state)
+{
+    (void)state;
+    static const float special[] = {INFINITY, -INFINITY, NAN, 0x1.fffffep+127f, 1e-42f};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+        struct weight_case k = integers_new(11, 203, 64, false);
+        struct guarded x = guard_random(203, 1, &seed);
+        struct one_op t;
+        float y[11];
+        ((float *)x.data)[202] = ((float *)x.data)[64] = special[i];
+        k.stream[64] = 0;
+        one_op_open(&t, PITH_OP_GEMM, 2, 1);
+        t.kernels = &reference;
+        one_op_in(&t, 0, PITH_F32, DIMS(1, 203), x.data);
+        one_op_in(&t, 1, PITH_F32, DIMS(11, 203), NULL);
+        t.attr[ATTR_GEMM_TRANS_B] = 1;
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        t.args.weight = &k.w;
+        t.out[0].data = y;
+        struct step s = {.args = t.args};
+        exact_integers(&s, &k);
+        assert_true(i < 3 ? isnan(y[0]) : isfinite(y[0]) && isfinite(y[10]));
+        assert_true(try_device("no numbers", &s, NULL));
+        case_free(&k);
+        guard_free(&x);
+    }
 }
 
 /* ---- beside the same operator with a dense weight -------------------------------------------- */
@@ -359,11 +539,12 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),       cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_later_rows),  cmocka_unit_test(test_tensor_cores),
-        cmocka_unit_test(test_conv),        cmocka_unit_test(test_shared_products),
-        cmocka_unit_test(test_shared_conv), cmocka_unit_test(test_terms_first),
-        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_forms),          cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_later_rows),     cmocka_unit_test(test_tensor_cores),
+        cmocka_unit_test(test_conv),           cmocka_unit_test(test_shared_products),
+        cmocka_unit_test(test_shared_conv),    cmocka_unit_test(test_terms_first),
+        cmocka_unit_test(test_recurrent),      cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_other_integers), cmocka_unit_test(test_integers_of_no_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
