@@ -75,6 +75,14 @@ def drawn_window(axes, depthwise=False, most=9, widths=(3, 128), channels=(1, 51
     return make
 
 
+def drawn_pointwise(w):
+    """Planes of any side, and of 2^n, whose rows of channels lie in the same sets of a cache."""
+    while True:
+        c, o, side = w.about(16, 1280), w.about(16, 1280), w.pick(w.about(4, 80), w.pick(8, 16, 32, 64))
+        if 2e6 < c * o * side * side < 4e8:
+            return w.window(w.start(c, side, side), c, o, (1, 1), (1, 1), (1, 1), 1)
+
+
 def drawn_unrolled(w):
     """A dilated 3x3 as some exporters write it: the zeros between its taps stand in the file."""
     c, size, d = w.about(32, 512), w.about(14, 64), w.pick(2, 3, 4)
@@ -193,6 +201,7 @@ def drawn_network(w):
 
 
 CLASSES = {"conv 1-D": drawn_window(1, most=32, widths=(50, 8000)), "conv 2-D": drawn_window(2),
+           "conv 1x1": drawn_pointwise,
            "conv 1-D long": drawn_window(1, most=512, widths=(2000, 32000), channels=(1, 64)),
            "depthwise 1-D": drawn_window(1, True, 31, (20, 2000), (16, 1024), work=(5e5, 5e7)),
            "depthwise 2-D": drawn_window(2, True, 9, (5, 64), (16, 512), work=(5e5, 5e7)),
