@@ -10,6 +10,8 @@
 #include "base/error_fill.h"
 #include "data_check.h"
 #include "feed_sizes.h"
+#include "core/tensor.h"
+#include "host/generator.h"
 #include "pith_host.h"
 
 static bool find_value(const struct pith_model *m, const uint32_t *list, uint32_t n,
@@ -425,16 +427,10 @@ static enum cli_exit make_masks(const struct pith_model *m, struct cli_feed *f)
 static void *counted(const struct pith_value *v, int64_t first, int64_t each)
 {
     const uint64_t n = pith_value_elems(v), row = v->rank ? v->dim[v->rank - 1] : 1;
-    void *made = calloc(n + 1, sizeof(int64_t));
-    for (uint64_t i = 0; i < n && made; i++) {
-        const int64_t x = first + (int64_t)(i % row) * each;
-        if (v->type == PITH_I64)
-            ((int64_t *)made)[i] = x;
-        else if (v->type == PITH_I32)
-            ((int32_t *)made)[i] = (int32_t)x;
-        else
-            ((float *)made)[i] = (float)x;
-    }
+    const uint32_t bytes = pith_type_bytes(v->type);
+    uint8_t *made = calloc(n + 1, bytes);
+    for (uint64_t i = 0; i < n && made; i += row)
+        pith_fill_integers(made + i * bytes, v->type, row, NULL, first, each);
     return made;
 }
 

@@ -282,8 +282,8 @@ enum pith_status pith_generator_check(struct pith_generator *g, uint32_t n, stru
 
 /* ---- a run ---------------------------------------------------------------------------------- */
 
-static void fill_integers(void *to, enum pith_type type, uint64_t n, const int64_t *from,
-                          int64_t first, int64_t each)
+void pith_fill_integers(void *to, enum pith_type type, uint64_t n, const int64_t *from,
+                        int64_t first, int64_t each)
 {
     for (uint64_t i = 0; i < n; i++) {
         const int64_t v = from ? from[i] : first + (int64_t)i * each;
@@ -324,13 +324,13 @@ static enum pith_status fill_input(const struct pith_generator *g, struct pith_p
     case ROLE_IDS:
         if (count != n)
             return wrong(&t, "takes another number of tokens at once", err);
-        fill_integers(to, t.type, n, ids, 0, 0);
+        pith_fill_integers(to, t.type, n, ids, 0, 0);
         break;
     case ROLE_MASK:
-        fill_integers(to, t.type, count, NULL, 1, 0);
+        pith_fill_integers(to, t.type, count, NULL, 1, 0);
         break;
     case ROLE_POSITIONS:
-        fill_integers(to, t.type, count, NULL, g->has_cache ? g->done : 0, 1);
+        pith_fill_integers(to, t.type, count, NULL, g->has_cache ? g->done : 0, 1);
         break;
     case ROLE_GIVEN:
         if (!e->given.data)
