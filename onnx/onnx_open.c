@@ -235,8 +235,9 @@ static void note_values(struct onnx_import *im, struct value_note *note)
     }
 }
 
-/* Folds as always; *note: all values of the file, n of them. */
-static enum pith_status plain_pass(struct open_import *o, const uint32_t *value,
+/* Folds as always; *note: all values of the file, n of them. bytes: the most memory that it may
+ * take, 0 as always; then what it took. */
+static enum pith_status plain_pass(struct open_import *o, const uint32_t *value, uint64_t *bytes,
                                    struct value_note **note, uint32_t *n)
 {
     struct pith_import_opts opts;
@@ -246,6 +247,8 @@ static enum pith_status plain_pass(struct open_import *o, const uint32_t *value,
         return pith_error_no_memory(&o->err);
     enum pith_status status = pith_onnx_begin_pass(o, value, shape, &opts, &im);
     if (!status) {
+        if (*bytes && (opts.max_bytes == 0 || *bytes < opts.max_bytes))
+            opts.max_bytes = *bytes;
         status = pith_onnx_to_nodes(&im, o->bytes, o->n);
         *n = im.n_file_values;
         *note = status ? NULL : calloc(im.n_file_values + 1u, sizeof **note);
@@ -253,6 +256,7 @@ static enum pith_status plain_pass(struct open_import *o, const uint32_t *value,
             status = pith_error_no_memory(&o->err);
         if (!status)
             note_values(&im, *note);
+        *bytes = im.budget.peak;
         pith_onnx_close(&im);
     }
     free(shape);
@@ -345,7 +349,7 @@ enum pith_status pith_onnx_sized_pass(struct open_import *o, uint32_t k, struct 
 struct family {
     uint32_t step, first; /* dimensions are step * (first, first + 1, ...) */
     bool narrow;          /* all stay small, as where there are few positions */
-    bool far;             /* up to a million: for formulas with a large divisor */
+    bool far;             /* up to the farthest: for formulas with a large divisor */
 };
 static const struct family families[] = {
     {1, 11, false, false},   {1, 11, true, false},     {1, 67, false, false},
@@ -354,6 +358,12 @@ static const struct family families[] = {
     {4, 5, false, false},    {8, 5, false, false},     {16, 3, true, false},
     {32, 3, true, false}};
 #define LARGE 1000 /* of families: lengths of sound, not numbers of samples */
+
+/* The largest size that is tried: the first at which constants that follow sizes, such as masks of
+ * S by S, take no more than FAR_BYTES more than with the family's base. */
+static const uint32_t farthest[] = {1000003, 250007};
+#define FARTHEST_SIZES (sizeof farthest / sizeof *farthest)
+#define FAR_BYTES (UINT64_C(16) << 20)
 
 /* A network that takes multiples of 32 alone gets sizes that count 32 elements; samples are counted
  * one by one. */
@@ -386,7 +396,7 @@ static uint32_t value_in(const struct size_range *r, uint32_t i, uint32_t joint,
 
 /* Pass 0: all at their base; 1 + 2 i, 2 + 2 i: size i at another; the last ones: all at others,
  * whose rests by 8 and 16 differ. */
-static void choose_values(struct open_import *o, const struct family *f)
+static void choose_values(struct open_import *o, const struct family *f, uint32_t largest)
 {
     choose_units(o, f->step);
     static const uint32_t spread[SIZE_NAMES] = {0,  6,  12, 20, 26, 30, 32, 36,
@@ -395,7 +405,7 @@ static void choose_values(struct open_import *o, const struct family *f)
     static const uint32_t close[ONNX_FIT_JOINT] = {2, 7, 5, 12, 17};
     /* Where a quotient that is rounded steps up: multiples of the usual steps of sound, and one
      * less. */
-    static const uint32_t far[ONNX_FIT_JOINT] = {15360, 23039, 70560, 141119, 1000003};
+    const uint32_t far[ONNX_FIT_JOINT] = {15360, 23039, 70560, 141119, largest};
     const uint32_t *joint = f->narrow ? close : wide;
     const uint32_t n = o->names.n;
     o->n_passes = 1 + 2 * n + ONNX_FIT_JOINT;
@@ -448,15 +458,31 @@ static bool other_constant(const struct value_note *a, const struct value_note *
            (a->constant != b->constant || a->crc != b->crc || a->empty != b->empty);
 }
 
+/* The import with the values of the last pass, which are chosen here, too. */
+static enum pith_status last_pass(struct open_import *o, const struct family *f, uint64_t bytes,
+                                  struct value_note **note, uint32_t *n)
+{
+    enum pith_status status = PITH_ERR_LIMIT;
+    for (uint32_t i = 0; i < FARTHEST_SIZES && status == PITH_ERR_LIMIT; i++) {
+        uint64_t most = f->far && i + 1 < FARTHEST_SIZES ? bytes + FAR_BYTES : 0;
+        choose_values(o, f, farthest[i]);
+        status = plain_pass(o, o->value[o->n_passes - 1], &most, note, n);
+        if (!f->far)
+            break;
+    }
+    return status;
+}
+
 /* Which constants follow the sizes: what two imports fold to different elements, or an import with
  * other numbers did, be they too small or too large. */
-static enum pith_status find_sized(struct open_import *o)
+static enum pith_status find_sized(struct open_import *o, const struct family *f)
 {
     struct value_note *a = NULL, *b = NULL;
     uint32_t n = 0, other = 0;
-    enum pith_status status = plain_pass(o, o->value[0], &a, &n);
+    uint64_t bytes = 0;
+    enum pith_status status = plain_pass(o, o->value[0], &bytes, &a, &n);
     if (!status)
-        status = plain_pass(o, o->value[o->n_passes - 1], &b, &other);
+        status = last_pass(o, f, bytes, &b, &other);
     if (!status && n != other)
         status = pith_error_fill(&o->err, PITH_ERR_UNSUPPORTED, "its nodes depend on its sizes");
     o->sized = status ? NULL : calloc(n + 1u, sizeof *o->sized);
@@ -674,8 +700,8 @@ static enum pith_status try_family(struct open_import *o, const struct family *f
 {
     struct pith_model *made = NULL;
     free_passes(o);
-    choose_values(o, f);
-    enum pith_status status = find_sized(o);
+    choose_values(o, f, farthest[0]);
+    enum pith_status status = find_sized(o, f);
     for (uint32_t k = o->n_passes; k-- > 0 && !status;)
         status = pith_onnx_sized_pass(o, k, k == 0 ? &made : NULL);
     for (uint32_t k = 1; k < o->n_passes && !status; k++)
@@ -723,7 +749,7 @@ static enum pith_status relate_sizes(struct open_import *o)
     enum pith_status status = PITH_OK;
     for (bool found = true; found && !status;) {
         merge(o, false, false);
-        choose_values(o, &families[0]);
+        choose_values(o, &families[0], farthest[0]);
         status = pith_onnx_relate_sizes(o, o->value[0], &found);
         if (!status && found)
             status = note_dims(o);
@@ -743,7 +769,7 @@ static enum pith_status read_open(struct open_import *o, struct pith_model **m)
     status = try_families(o, &first, m);
     if (is_final(status))
         return status;
-    choose_values(o, &families[0]);
+    choose_values(o, &families[0], farthest[0]);
     enum pith_status fixed = pith_onnx_fix_sizes(o, o->value[0], &found);
     if (!fixed && found)
         fixed = note_dims(o);

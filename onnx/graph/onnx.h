@@ -57,7 +57,7 @@ struct onnx_block;
 
 struct onnx_budget {
     struct pith_alloc under;
-    uint64_t limit, used;
+    uint64_t limit, used, peak; /* peak: of used */
     bool in_proportion; /* the limit is by what the files are long */
     bool over;          /* a request was refused for the limit, not for lack of memory */
     bool failed;        /* a request was refused */

@@ -54,6 +54,7 @@ bool pith_onnx_charge(struct onnx_budget *b, uint64_t bytes)
         return false;
     }
     b->used += bytes;
+    b->peak = b->used > b->peak ? b->used : b->peak;
     return true;
 }
 

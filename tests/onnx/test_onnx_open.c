@@ -68,6 +68,13 @@ static const struct {
      "Concat{axis=0} list list -> both; ConstantOfShape both -> z; Add z 1.0 -> o;"
      "Trilu{upper=0} o -> l; MatMul l x -> y | y",
      {"N=1 seq=2", "N=2 seq=33"}},
+    /* masks of samples that are counted in thousands: trials at 1000003 would take 120 MB, of the
+     * 40 MB that so small a file may take */
+    {"x f32 [N,1,samples] | Conv{strides=320,} x ~4x1x400 -> f;"
+     "Transpose{perm=0,2,1} f -> t; Shape t -> s; Gather s 1 -> n; Unsqueeze n [0] -> list;"
+     "Concat{axis=0} list list -> both; ConstantOfShape both -> z; Add z 1.0 -> o;"
+     "Trilu{upper=0} o -> l; MatMul l t -> y | y",
+     {"N=1 samples=400", "N=2 samples=16001"}},
     {"ids i64 [N,seq] | Shape ids -> s; Gather s 1 -> n; Unsqueeze n [0] -> list; Slice #1x64 [0] "
      "list [1] -> at;"
      "Gather ~64x4 at -> p; Gather ~7x4 ids -> e; Add p e -> y | y",
