@@ -49,16 +49,21 @@ static bool is_product(const struct pith_node *n)
                  n->op == PITH_OP_GLOBAL_AVERAGE_POOL || n->op == PITH_OP_AVERAGE_POOL);
 }
 
+bool pith_is_row(const uint32_t *dim, uint32_t rank)
+{
+    uint32_t wide = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        wide += dim[i] > 1;
+    return wide <= 1;
+}
+
 /* A classifier without its Softmax. */
 static bool is_logits(const struct pith_model *m, const struct pith_value *y, uint32_t value)
 {
     const struct pith_value *x = &m->values[m->inputs[0]];
     uint64_t n = pith_value_elems(y), read = pith_value_elems(x);
     bool row = y->rank >= 1 && (y->rank == 1 || y->dim[0] == 1);
-    uint32_t wide = 0;
-    for (uint32_t i = 0; i < y->rank; i++)
-        wide += y->dim[i] > 1;
-    return m->n_outputs == 1 && row && wide == 1 && n >= 2 && n < read &&
+    return m->n_outputs == 1 && row && pith_is_row(y->dim, y->rank) && n >= 2 && n < read &&
            is_product(behind_bias(m, value));
 }
 

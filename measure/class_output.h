@@ -25,6 +25,9 @@ struct output_kind {
 
 struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output);
 
+/* At most one dimension is above 1: scores of this shape can be those of one label. */
+bool pith_is_row(const uint32_t *dim, uint32_t rank);
+
 /* The class that n >= 1 scores stand for: the first of the largest. n: one is NaN, so none. */
 uint64_t pith_top_class(const float *x, uint64_t n);
 

@@ -8,6 +8,7 @@
 #include "corner_copy.h"
 #include "engine.h"
 #include "base/error_fill.h"
+#include "base/number_text.h"
 #include "sample_feed.h"
 #include "base/snr.h"
 
@@ -82,6 +83,12 @@ static enum pith_status find_rows(const struct feeder *f, uint64_t sample, struc
     *r = (struct labelled_rows){.label = pith_data_labels(labels, sample),
                                 .score = pith_plan_output_data(f->plan, 0),
                                 .n = most};
+    if (most == 1 && !pith_is_row(t.dim, t.rank)) {
+        char shape[PITH_SHAPE_TEXT];
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "samples have one label, the model's output is %s: no row of scores",
+                               pith_shape_text(t.dim, t.rank, shape));
+    }
     if (most > 1 && f->uneven)
         r->n = t.rank > 1 && t.dim[t.rank - 1] ? n / t.dim[t.rank - 1] : 0;
     if (r->n == 0 || r->n > most || (r->n < most && pith_data_pictures(labels)))

@@ -274,7 +274,7 @@ static enum pith_status run_targets(struct report *r)
 static uint32_t classes_of(const struct report *r)
 {
     struct pith_data *labels = pith_feed_labels(r->o->feed);
-    bool classes = pith_data_label_count(labels) == 1;
+    bool classes = false;
     uint64_t n = 0;
     for (uint32_t side = 0; side < 2; side++) {
         struct pith_tensor t;
@@ -285,6 +285,7 @@ static uint32_t classes_of(const struct report *r)
         const uint64_t scores = t.bytes / sizeof(float);
         if (t.type != PITH_F32 || (n && n != scores) || scores < 2 || scores > CLASSES_MOST)
             return 0;
+        classes |= pith_data_label_count(labels) == 1 && pith_is_row(t.dim, t.rank);
         classes |= kind.classes == scores && kind.rows == 1;
         n = scores;
     }

@@ -10,6 +10,7 @@
 #include "measure/difference.h"
 #include "measure/engine.h"
 #include "base/error_fill.h"
+#include "base/number_text.h"
 #include "export/export.h"
 #include "pith_load.h"
 #include "pith_tune.h"
@@ -84,11 +85,25 @@ static bool is_state(const struct pith_feed *feed, uint32_t output)
     return false;
 }
 
-static void find_labels(struct pith_goal_eval *j)
+static void find_labels(struct pith_goal_eval *j, const struct pith_model *m,
+                        void (*warn)(void *user, const char *text))
 {
+    char text[200], shape[PITH_SHAPE_TEXT];
     j->labelled = pith_feed_labels(j->feed);
-    if (j->labelled)
-        j->metric = pith_data_labelled(j->labelled) ? PITH_METRIC_TOP1 : PITH_METRIC_PSNR;
+    if (!j->labelled || m->n_outputs == 0)
+        return;
+    const struct pith_value *y = &m->values[m->outputs[0]];
+    j->metric = pith_data_labelled(j->labelled) ? PITH_METRIC_TOP1 : PITH_METRIC_PSNR;
+    if (j->metric == PITH_METRIC_PSNR || pith_data_label_count(j->labelled) > 1 ||
+        pith_is_row(y->dim, y->rank))
+        return;
+    j->metric = PITH_METRIC_NONE;
+    snprintf(text, sizeof text,
+             "labels do not fit: samples have one, the output is %s, no row of scores; losses are "
+             "measured without labels",
+             pith_shape_text(y->dim, y->rank, shape));
+    if (warn)
+        warn(j->ran_user, text);
 }
 
 static enum pith_status find_outputs(struct pith_goal_eval *j, const struct pith_model *m,
@@ -535,7 +550,7 @@ enum pith_status pith_goal_eval_new(const struct pith_model *m, const struct pit
     j->engine.ordered = true; /* the same is found on every CPU */
     j->ran = opts->ran;
     j->ran_user = opts->user;
-    find_labels(j);
+    find_labels(j, m, opts->warn);
     enum pith_status st = find_outputs(j, m, opts->weight, err);
     if (!st && j->metric == PITH_METRIC_TOP1)
         st = check_labels(j, err);

@@ -34,7 +34,6 @@ write("two.onnx", model(two))
 write("mlp.onnx", model(network(w1, w2)))
 write("zero_hidden.onnx", model(network([0.0] * len(w1), w2)))
 write("zero_all.onnx", model(network([0.0] * len(w1), [0.0] * len(w2))))
-
 def rows(name, make):
     x = [v for i in range(ROWS) for v in make(i)]
     write(name, npy("<f4", (ROWS, WIDTH), struct.pack(f"<{len(x)}f", *x)))
@@ -44,6 +43,11 @@ rows("same.npy", lambda i: [1.0] * WIDTH)          # H has rank 1
 rows("zeros.npy", lambda i: [0.0] * WIDTH)         # H is 0
 rows("twins.npy", lambda i: gauss(WIDTH // 2, 1) * 2) # half of the columns are the other half
 rows("nan.npy", lambda i: [float("nan")] * WIDTH)
+boxes = (node("Gemm", ["x", "w1"], ["h"], "hidden", attr_int("transB", 1)) +
+         node("Unsqueeze", ["h"], ["u"], "", field(5, field(1, "axes") + field(8, 1) + field(20, 7))) +
+         node("Mul", ["u", "m"], ["y"], "boxes") + field(2, "boxes") + tensor("w1", [HIDDEN, WIDTH], w1) +
+         tensor("m", [CLASSES, 1], [1, -2, 0.5, 3, -1]) + value(11, "x", ["n", WIDTH]) + value(12, "y", ["n", CLASSES, HIDDEN]))
+write("boxes.onnx", model(boxes, 11))
 for name, label in (("high.csv", lambda i: CLASSES if i == 50 else 0), ("others.csv", lambda i: i % CLASSES)):
     write(name, "".join(f"{label(i)}\n" for i in range(ROWS)).encode())
 END
@@ -70,6 +74,11 @@ grep -q '"metric": *null' .out || complain "labels of others were counted: $(cat
 expect 0 $search --labels right.csv --max-drop 2% -q -o right.pith --json
 [ ! -s .err ] || complain "labels that fit: $(cat .err)"
 grep -q '"metric": *"top1"' .out || complain "labels were not counted: $(cat .out)"
+expect 0 pith compress boxes.onnx -d x.npy -T 1 --labels right.csv -q -o boxes.pith --json
+grep -q 'labels do not fit: samples have one, the output is 1x5x40' .err || complain "boxes: $(cat .err)"
+grep -q '"metric": *null' .out || complain "labels of boxes were counted: $(cat .out)"
+expect 2 pith eval boxes.pith -d x.npy --labels right.csv
+grep -q "one label, the model's output is 1x5x40: no row" .err || complain "eval of boxes: $(cat .err)"
 
 # Inputs and layers without statistics: a file within the goal, or a reported miss.
 for data in same zeros twins; do
