@@ -80,7 +80,7 @@ struct runner {
     struct pith_plan *plan;
     uint32_t batch;
     uint32_t rows;          /* of what is shown, one for each sample of a batch; else 1 */
-    bool stacked;           /* data was given: outputs get an axis for the samples */
+    bool stacked;           /* data was given: outputs are those of all samples */
     const char *picture;    /* borrows: the file that was fed; NULL: none */
     enum cli_scores scores; /* what `shown` holds */
     struct pith_answer_look answers;
@@ -516,14 +516,18 @@ static enum cli_exit write_wanted(const struct runner *r, const struct wanted *w
             (int)t.name_bytes, t.name);
         return EXIT_UNSUPPORTED;
     }
-    if (r->stacked && t.rank == PITH_MAX_RANK) {
+    const uint32_t samples = r->stacked ? (uint32_t)pith_feed_count(&r->feed.feed) : 1;
+    const bool batch = t.rank > 0 && t.dim[0] == 1; /* where the samples go */
+    if (r->stacked && !batch && t.rank == PITH_MAX_RANK) {
         cli_error("output '%.*s' has %u axes already: one more is needed for the samples",
                   (int)t.name_bytes, t.name, t.rank);
         return EXIT_UNSUPPORTED;
     }
-    if (r->stacked)
-        dim[axes++] = (uint32_t)pith_feed_count(&r->feed.feed);
+    if (r->stacked && !batch)
+        dim[axes++] = samples;
     memcpy(dim + axes, t.dim, t.rank * sizeof *dim);
+    if (batch)
+        dim[0] = samples;
     if (pith_npy_write(t.type, t.rank + axes, dim, w->data, &npy, &err))
         return cli_fail(&err);
     return cli_write_array(&r->o->common, w->path, &npy);
@@ -672,11 +676,12 @@ const struct cli_command cmd_run = {
     "from standard input. A folder stands for all pictures in it, and several pictures and folders "
     "may\n"
     "be given for the last open input. With -d every sample of a data set is run, while the other\n"
-    "inputs stay the same. Outputs of several samples are stacked along a new first axis. -o FILE\n"
-    "writes the first output (or --output-name), -o FOLDER/ every output as NAME.npy. Without -o "
-    "and\n"
-    "--save the largest values are printed, one per line: class, value and name, separated by "
-    "tabs.\n"
+    "inputs stay the same. Outputs of all samples are joined along their first axis where it is "
+    "1,\n"
+    "else along a new one. -o FILE writes the first output (or --output-name), -o FOLDER/ every\n"
+    "output as NAME.npy. Without -o and --save the largest values are printed, one per line: "
+    "class,\n"
+    "value and name, separated by tabs.\n"
     "For several samples the file name or the sample number comes first, and --top 1 is the "
     "default.\n"
     "With pictures or stored class names, a vector of f32 is read as class scores and printed as\n"

@@ -55,9 +55,9 @@ def ids():
     wanted = [session.run(None, {"ids": r[None], "mask": np.ones((1, len(r)), np.int64)})[0][0] for r in rows]
     for data in ("ids=ids.txt", "ids=ids"):
         pith("run", "net.onnx", "-d", data, "-q", "-f", "-o", "y.npy")
-        check(np.abs(np.load("y.npy")[:, 0] - padded(wanted)).max() < 1e-5, f"{data}: other outputs")
+        check(np.abs(np.load("y.npy") - padded(wanted)).max() < 1e-5, f"{data}: other outputs")
     pith("run", "net.onnx", "-d", "ids=ids.txt", "--range", "2:5", "-q", "-f", "-o", "y.npy")
-    check(np.abs(np.load("y.npy")[:, 0, :33] - padded(wanted[2:5])).max() < 1e-5, "--range: other outputs")
+    check(np.abs(np.load("y.npy")[:, :33] - padded(wanted[2:5])).max() < 1e-5, "--range: other outputs")
     for command in (["calibrate"], ["quantize"], ["compress", "--min-snr", "20"]):
         for data, out in (("ids=ids.txt", "a.pith"), ("padded.npz", "b.pith")):
             printed = pith(command[0], "net.onnx", "-d", data, *command[1:], "-f", "-o", out)
@@ -80,7 +80,7 @@ def floats():
     with open("x.txt", "w") as f:
         f.write("\n".join(", ".join(map(repr, map(float, r))) for r in rows))
     pith("run", "twice.onnx", "-d", "x.txt", "-q", "-f", "-o", "y.npy")
-    check(np.array_equal(np.load("y.npy")[:, 0], padded(rows) * 2), "x.txt: other numbers")
+    check(np.array_equal(np.load("y.npy"), padded(rows) * 2), "x.txt: other numbers")
     onnx.save(bias(1)[0], "bias.onnx")
     session = ort.InferenceSession("bias.onnx")
     rows = [rng.normal(size=(int(n), 16)).astype(np.float32) for n in rng.integers(1, 50, 6)]
@@ -89,7 +89,7 @@ def floats():
         np.save(f"rows/{i}.npy", r)
     pith("run", "bias.onnx", "-d", "rows", "-q", "-f", "-o", "y.npy")
     wanted = padded([session.run(None, {"x": r[None]})[0][0] for r in rows])
-    check(np.abs(np.load("y.npy")[:, 0] - wanted).max() < 1e-4, "rows: other outputs")
+    check(np.abs(np.load("y.npy") - wanted).max() < 1e-4, "rows: other outputs")
 
 
 def metrics():
@@ -152,9 +152,9 @@ def pictures():
     wanted = [ort.InferenceSession("pixels.onnx").run(None, {"x": x})[0][0] for x in fed]
     pith("run", "pixels.pith", "-d", "pictures", "-q", "-f", "-o", "y.npy")
     y = np.load("y.npy")
-    check(y.shape == (len(sizes), 1, 4, 40, 34), f"pictures: outputs of {y.shape}")
+    check(y.shape == (len(sizes), 4, 40, 34), f"pictures: outputs of {y.shape}")
     for i, w in enumerate(wanted):
-        own = y[i, 0, :, :w.shape[1], :w.shape[2]]
+        own = y[i, :, :w.shape[1], :w.shape[2]]
         check(np.abs(own - w).max() < 1e-5 and np.count_nonzero(y[i]) == own.size, f"{i}.png: other outputs")
         h, width = sizes[i]
         pith("import", "pixels.onnx", "--preprocess", "unit", "--input-shape", f"x:1x3x{h}x{width}", "-f", "-o", "at.pith")
@@ -170,7 +170,7 @@ def pictures():
     check("transposed from 20x36x3" in printed, printed)
     pith("run", "pixels.pith", "-d", "first.npy", "-f", "-o", "first_y.npy")
     check(np.array_equal(np.load("last_y.npy"), np.load("first_y.npy")), "channels last: other outputs")
-    whole = np.full((len(sizes),) + y.shape[2:], 7, np.float32)
+    whole = np.full(y.shape, 7, np.float32)
     for to, w in zip(whole, wanted):
         to[:, :w.shape[1], :w.shape[2]] = w + rng.normal()
     np.save("targets.npy", whole)
@@ -243,7 +243,7 @@ def stages():
             printed = pith(*command, net + ".pith", "-d", net, "-f", "-o", "c.pith")
             check(f"the middle {low}x{wide}" in printed, printed)
             pith("run", "c.pith", "-d", net, "-q", "-f", "-o", "y.npy")
-            rows = np.load("y.npy")[:, 0]
+            rows = np.load("y.npy")
             error = np.concatenate([(r[tuple(map(slice, w.shape[1:]))] - w[0]).ravel() for r, w in zip(rows, whole)])
             signal = np.concatenate([w.ravel() for w in whole])
             snr = 10 * np.log10(np.square(signal).sum() / np.square(error).sum())
