@@ -58,9 +58,9 @@ struct onnx_block;
 struct onnx_budget {
     struct pith_alloc under;
     uint64_t limit, used, peak; /* peak: of used */
-    bool in_proportion; /* the limit is by what the files are long */
-    bool over;          /* a request was refused for the limit, not for lack of memory */
-    bool failed;        /* a request was refused */
+    bool in_proportion;         /* the limit is by what the files are long */
+    bool over;                  /* a request was refused for the limit, not for lack of memory */
+    bool failed;                /* a request was refused */
     struct onnx_block *blocks;
 };
 
