@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_compress.c - a recipe held against a limit. The data's labels are the network's own answers,
  * so the accuracy before is 1 and every change of mind counts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_compress.h"
 #include "pith_load.h"
 #include "measure/small_net.h"
@@ -73,9 +70,8 @@ static struct pith_recipe *classic(uint32_t bits)
     return r;
 }
 
-static void eight_bits_meet_the_limit(void **state)
+TEST(eight_bits_meet_the_limit)
 {
-    (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(8);
     struct pith_compress_opts o = {
@@ -92,9 +88,8 @@ static void eight_bits_meet_the_limit(void **state)
 }
 
 /* The result is kept all the same: it is the best there is. */
-static void one_bit_fails_it_and_is_kept(void **state)
+TEST(one_bit_fails_it_and_is_kept)
 {
-    (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(1);
     struct pith_compress_opts o = {
@@ -115,9 +110,8 @@ static void one_bit_fails_it_and_is_kept(void **state)
     release(&f, &result);
 }
 
-static void the_recipes_limit_counts_without_another(void **state)
+TEST(the_recipes_limit_counts_without_another)
 {
-    (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(1);
     struct pith_compress_opts o = {
@@ -130,9 +124,8 @@ static void the_recipes_limit_counts_without_another(void **state)
     release(&f, &result);
 }
 
-static void a_limit_needs_data(void **state)
+TEST(a_limit_needs_data)
 {
-    (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(4);
     struct pith_compress_opts o = {.size_bytes = sizeof o, .max_drop = 0.1, .seed = 1};
@@ -155,9 +148,8 @@ static void note(void *user, const char *what, uint64_t total)
              (unsigned long long)total);
 }
 
-static void steps_are_announced(void **state)
+TEST(steps_are_announced)
 {
-    (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(4);
     char parts[200] = "";
@@ -175,14 +167,4 @@ static void steps_are_announced(void **state)
     release(&f, &result);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eight_bits_meet_the_limit),
-        cmocka_unit_test(one_bit_fails_it_and_is_kept),
-        cmocka_unit_test(the_recipes_limit_counts_without_another),
-        cmocka_unit_test(a_limit_needs_data),
-        cmocka_unit_test(steps_are_announced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sensitivities of the last layer, over many draws, against what probabilities say they are; of all
  * layers, the same bits however often they are computed, on every instruction set. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "conv_chain.h"
 #include "base/cpu_allowed.h"
 #include "train/feedback/fisher_rows.h"
@@ -111,18 +108,16 @@ static void expect_last_layer(float sharp)
     pith_data_free(data);
 }
 
-static void the_last_layer_is_as_probabilities_say(void **state)
+TEST(the_last_layer_is_as_probabilities_say)
 {
-    (void)state;
     expect_last_layer(0.1f); /* no class is certain */
     expect_last_layer(0.5f);
 }
 
 /* A convolution of 1 x 1 has as bias gradient the sum over places, and no more than its places'
  * squares times their number say. */
-static void places_bound_the_bias(void **state)
+TEST(places_bound_the_bias)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     struct pith_sensitivity s;
@@ -143,9 +138,8 @@ static void places_bound_the_bias(void **state)
 
 /* Squares of a row's draws are on the mean those of its gradient; all rows of a sample have the
  * same signs, so that where gradients add up to 0, as those of probabilities do, draws do. */
-static void draws_stand_for_gradients(void **state)
+TEST(draws_stand_for_gradients)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     struct pith_sensitivity s;
@@ -190,9 +184,8 @@ static void expect_kept(struct kept_values *a, struct kept_values *b, uint32_t v
     }
 }
 
-static void the_same_bits_on_every_instruction_set(void **state)
+TEST(the_same_bits_on_every_instruction_set)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     static const uint32_t masks[] = {PITH_CPU_REF, PITH_CPU_AVX2, 0};
@@ -234,9 +227,8 @@ static double power_of(const struct pith_model *m, struct pith_data *data)
 
 /* Half of F e^2 is then the squared error's share of the output's power: an output that is off by e
  * has e^2 more of it. */
-static void squares_are_shares_of_the_power(void **state)
+TEST(squares_are_shares_of_the_power)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     const struct pith_feed_input in = {.data = data};
@@ -253,9 +245,8 @@ static void squares_are_shares_of_the_power(void **state)
 }
 
 /* Behind an output that no weight leads to, and times a scale: the same shares of the power. */
-static void outputs_count_by_their_scale(void **state)
+TEST(outputs_count_by_their_scale)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     const uint32_t last = m->nodes[m->n_nodes - 1].in[2];
@@ -283,9 +274,8 @@ static bool stop_at_three(void *user, uint64_t done, uint64_t all)
     return done < 3;
 }
 
-static void stops_and_refuses(void **state)
+TEST(stops_and_refuses)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     struct pith_fisher_opts o = {.size_bytes = sizeof o, .progress = stop_at_three};
@@ -301,9 +291,8 @@ static void stops_and_refuses(void **state)
 }
 
 /* Of an input that is the first output: no weight has a gradient, and none may be written. */
-static void refuses_an_output_without_gradient(void **state)
+TEST(refuses_an_output_without_gradient)
 {
-    (void)state;
     struct pith_model *m = chain_new(3);
     struct pith_data *data = chain_data(4);
     m->outputs[0] = m->inputs[0];
@@ -317,17 +306,4 @@ static void refuses_an_output_without_gradient(void **state)
     pith_data_free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_layer_is_as_probabilities_say),
-        cmocka_unit_test(places_bound_the_bias),
-        cmocka_unit_test(draws_stand_for_gradients),
-        cmocka_unit_test(the_same_bits_on_every_instruction_set),
-        cmocka_unit_test(squares_are_shares_of_the_power),
-        cmocka_unit_test(outputs_count_by_their_scale),
-        cmocka_unit_test(stops_and_refuses),
-        cmocka_unit_test(refuses_an_output_without_gradient),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_goal_retrain.c - with time, a search goes on by pruning and training; without, or where
  * nothing can be learned, it does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "compress/redundant_net.h"
 
 #define LONG 1e6 /* seconds: the steps of a network have a limit of their own */
@@ -32,9 +29,8 @@ static uint32_t retrained(const struct pith_goal_result *r)
     return n;
 }
 
-static void time_is_spent_on_smaller_networks(void **state)
+TEST(time_is_spent_on_smaller_networks)
 {
-    (void)state;
     struct pith_model *m = redundant_net(CLASSES);
     struct pith_data *data = samples(true);
     const struct pith_goal with = goal_of(LONG), without = goal_of(0);
@@ -55,9 +51,8 @@ static void time_is_spent_on_smaller_networks(void **state)
     pith_model_free(m);
 }
 
-static void numbers_without_targets_are_not_trained(void **state)
+TEST(numbers_without_targets_are_not_trained)
 {
-    (void)state;
     struct pith_model *m = redundant_net(1);
     struct pith_data *data = samples(false);
     const struct pith_goal goal = goal_of(LONG);
@@ -69,11 +64,4 @@ static void numbers_without_targets_are_not_trained(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_is_spent_on_smaller_networks),
-        cmocka_unit_test(numbers_without_targets_are_not_trained),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

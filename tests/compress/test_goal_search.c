@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The search for the smallest file within a goal, over encoders whose answers are known: bytes fall
  * and losses rise with quality by a power. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "test_run.h"
 #include "pith_goal_search.h"
 
 /* kl = scale q^power, bytes = most / q. */
@@ -92,9 +89,8 @@ static struct pith_goal_found run(const struct pith_goal *goal, const struct pit
 
 /* Whatever the network is like: within the limit, and no more than a few percent of bytes above the
  * smallest file that is. */
-static void finds_the_limit(void **state)
+TEST(finds_the_limit)
 {
-    (void)state;
     for (int i = 0; i < 60; i++) {
         struct fake f = {.scale = 0.02 * pow(10, -3 + 0.1 * i), /* at q = 1 */
                          .power = 1.5 + 0.25 * (i % 7),
@@ -118,9 +114,8 @@ static void finds_the_limit(void **state)
 
 /* Losses on few samples are off by 15 %: some four files do all the same, and few percent of
  * quality are lost. */
-static void few_files_where_losses_have_errors(void **state)
+TEST(few_files_where_losses_have_errors)
 {
-    (void)state;
     double files = 0, quality = 0;
     const uint32_t runs = 200;
     for (uint32_t i = 0; i < runs; i++) {
@@ -158,9 +153,8 @@ static bool recall(void *watcher, struct pith_goal_point *point)
     return false;
 }
 
-static void goes_on_from_what_is_known(void **state)
+TEST(goes_on_from_what_is_known)
 {
-    (void)state;
     struct fake f = {.scale = 0.013, .power = 2.6, .most = 1e6};
     const struct pith_goal_encoder e = encoder_of(&f);
     const struct pith_goal goal = goal_of(0.005);
@@ -194,9 +188,8 @@ static bool always(void *watcher)
 }
 
 /* Files that exist are taken although the search must stop: no other is made. */
-static void recalls_before_it_stops(void **state)
+TEST(recalls_before_it_stops)
 {
-    (void)state;
     struct fake f = {.scale = 0.013, .power = 2.6, .most = 1e6};
     const struct pith_goal_encoder e = encoder_of(&f);
     const struct pith_goal goal = goal_of(0.005);
@@ -223,9 +216,8 @@ static void recalls_before_it_stops(void **state)
 
 /* One file of the early encoder; those of the others are the ones that there would be without it,
  * also of one that is tried only when no other file is within the goal. */
-static void an_early_file_changes_no_other(void **state)
+TEST(an_early_file_changes_no_other)
 {
-    (void)state;
     for (int kind = 0; kind < 2; kind++) {
         struct fake f[3] = {{.scale = 1e-6, .power = 1, .most = 9e6},
                             {.scale = 0.013, .power = 2.6, .most = 1e6},
@@ -249,9 +241,8 @@ static void an_early_file_changes_no_other(void **state)
 }
 
 /* The second encoder's files are smaller by a third at the same loss; the order does not matter. */
-static void takes_the_smaller_of_two(void **state)
+TEST(takes_the_smaller_of_two)
 {
-    (void)state;
     for (int order = 0; order < 2; order++) {
         struct fake f[2] = {{.scale = 0.04, .power = 2, .most = 9e5},
                             {.scale = 0.04, .power = 2, .most = 6e5}};
@@ -267,9 +258,8 @@ static void takes_the_smaller_of_two(void **state)
     }
 }
 
-static void goes_on_where_one_cannot(void **state)
+TEST(goes_on_where_one_cannot)
 {
-    (void)state;
     struct fake no = {.fails = PITH_ERR_UNSUPPORTED},
                 yes = {.scale = 0.04, .power = 2, .most = 1e5};
     struct pith_goal_encoder e[2] = {encoder_of(&no), encoder_of(&yes)};
@@ -290,9 +280,8 @@ static void goes_on_where_one_cannot(void **state)
 
 /* Finer files lose as much: the second says so, and there is no third; the next encoder runs.
  */
-static void stops_at_a_floor(void **state)
+TEST(stops_at_a_floor)
 {
-    (void)state;
     struct fake f[2] = {{.scale = 0.05, .power = 0.05, .most = 1e6},
                         {.scale = 0.04, .power = 2, .most = 1e6}};
     struct pith_goal_encoder e[2] = {encoder_of(&f[0]), encoder_of(&f[1])};
@@ -306,9 +295,8 @@ static void stops_at_a_floor(void **state)
 
 /* Where nothing that is coarse keeps the goal, the last resort runs, though all calls are
  * spent; else it is not. */
-static void ends_with_the_last_resort(void **state)
+TEST(ends_with_the_last_resort)
 {
-    (void)state;
     struct fake coarse = {.scale = 10, .power = 0.7, .most = 1e4};
     struct fake exact = {.scale = 0.01, .power = 2, .most = 1e6};
     struct pith_goal_encoder e[4] = {encoder_of(&coarse), encoder_of(&coarse), encoder_of(&coarse),
@@ -337,9 +325,8 @@ static void ends_with_the_last_resort(void **state)
     pith_goal_found_free(&found);
 }
 
-static void fails_as_the_last_does(void **state)
+TEST(fails_as_the_last_does)
 {
-    (void)state;
     static const enum pith_status fatal[] = {PITH_ERR_UNSUPPORTED, PITH_ERR_ARGUMENT,
                                              PITH_ERR_MEMORY, PITH_ERR_STOPPED};
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
@@ -356,9 +343,8 @@ static void fails_as_the_last_does(void **state)
 }
 
 /* With a limit on bytes alone: as little loss as they allow. */
-static void spends_the_bytes(void **state)
+TEST(spends_the_bytes)
 {
-    (void)state;
     struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
     const struct pith_goal_encoder e = encoder_of(&f);
     struct pith_goal goal = goal_of(-1);
@@ -377,9 +363,8 @@ static void spends_the_bytes(void **state)
 
 /* The first encoder's files take 2 ms, those of the one that stands in 1 ms: it runs where the
  * limit is between, and not where it is above. Where it is below both, the faster is kept. */
-static void takes_the_fast_one(void **state)
+TEST(takes_the_fast_one)
 {
-    (void)state;
     struct fake f[2] = {{.scale = 0.04, .power = 2, .most = 6e5},
                         {.scale = 0.04, .power = 2, .most = 9e5}};
     struct pith_goal_encoder e[2] = {encoder_of(&f[0]), encoder_of(&f[1])};
@@ -408,9 +393,8 @@ static void takes_the_fast_one(void **state)
 
 /* Within the limit, but not by one standard error: what a search ends with that has nothing safer,
  * rather than a file that is safer and too large. */
-static void meets_by_what_was_measured(void **state)
+TEST(meets_by_what_was_measured)
 {
-    (void)state;
     struct fake f = {.scale = 0.04, .power = 2, .most = 1e6, .standard_error = 0.5};
     struct pith_goal_encoder e = encoder_of(&f);
     struct pith_goal goal = goal_of(0.005); /* q 0.707: 1.41 MB; 1.5 times that loss q 0.577 */
@@ -423,9 +407,8 @@ static void meets_by_what_was_measured(void **state)
 }
 
 /* Both cannot be: the smallest file within the loss is the best, and it is not within the goal. */
-static void keeps_what_misses_least(void **state)
+TEST(keeps_what_misses_least)
 {
-    (void)state;
     struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
     const struct pith_goal_encoder e = encoder_of(&f);
     struct pith_goal goal = goal_of(0.005); /* q 0.707: 1.4 MB */
@@ -448,9 +431,8 @@ static void keeps_what_misses_least(void **state)
 }
 
 /* Where quality ends there is no other file. */
-static void ends_where_quality_does(void **state)
+TEST(ends_where_quality_does)
 {
-    (void)state;
     struct fake f = {.scale = 1e-9, .power = 2, .most = 1e6};
     struct pith_goal_encoder e = encoder_of(&f);
     const struct pith_goal goal = goal_of(0.005);
@@ -478,9 +460,8 @@ static bool stop(void *watcher)
     return w->made >= w->stop_at;
 }
 
-static void stops_with_what_there_is(void **state)
+TEST(stops_with_what_there_is)
 {
-    (void)state;
     for (uint32_t at = 0; at < 3; at++) {
         struct fake f = {.scale = 0.04, .power = 3, .most = 1e6};
         struct pith_goal_encoder e = encoder_of(&f);
@@ -505,25 +486,4 @@ static void stops_with_what_there_is(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_limit),
-        cmocka_unit_test(takes_the_smaller_of_two),
-        cmocka_unit_test(goes_on_where_one_cannot),
-        cmocka_unit_test(stops_at_a_floor),
-        cmocka_unit_test(ends_with_the_last_resort),
-        cmocka_unit_test(fails_as_the_last_does),
-        cmocka_unit_test(spends_the_bytes),
-        cmocka_unit_test(takes_the_fast_one),
-        cmocka_unit_test(meets_by_what_was_measured),
-        cmocka_unit_test(keeps_what_misses_least),
-        cmocka_unit_test(stops_with_what_there_is),
-        cmocka_unit_test(goes_on_from_what_is_known),
-        cmocka_unit_test(recalls_before_it_stops),
-        cmocka_unit_test(an_early_file_changes_no_other),
-        cmocka_unit_test(few_files_where_losses_have_errors),
-        cmocka_unit_test(ends_where_quality_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

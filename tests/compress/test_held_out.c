@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_held_out.c - which samples are fitted to and which are held out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "compress/held_out.h"
 
 static struct pith_data *numbers(uint32_t n)
@@ -59,9 +56,8 @@ static void expect(uint32_t n, uint32_t samples, uint64_t fitted, uint64_t held)
     free(visited);
 }
 
-static void a_fifth_is_held_out(void **state)
+TEST(a_fifth_is_held_out)
 {
-    (void)state;
     expect(1, 64, 1, 0);
     expect(11, 64, 11, 0);
     expect(12, 64, 4, 8);
@@ -75,9 +71,8 @@ static void a_fifth_is_held_out(void **state)
 }
 
 /* What was picked before stays what there is, and is picked again. */
-static void a_choice_before_is_kept(void **state)
+TEST(a_choice_before_is_kept)
 {
-    (void)state;
     struct pith_data *data = numbers(40);
     const struct pith_stage_context context = {.size_bytes = sizeof context, .train = data};
     struct held_out h;
@@ -98,9 +93,8 @@ static void a_choice_before_is_kept(void **state)
 }
 
 /* Steps of one stream stay in order: the first are fitted to, the last held out. */
-static void the_end_of_a_stream_is_held_out(void **state)
+TEST(the_end_of_a_stream_is_held_out)
 {
-    (void)state;
     struct pith_data *data = numbers(100);
     const struct pith_feed_input input = {.data = data};
     const struct pith_state state_of = {.output = 0, .input = 0};
@@ -121,12 +115,4 @@ static void the_end_of_a_stream_is_held_out(void **state)
     pith_data_free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fifth_is_held_out),
-        cmocka_unit_test(a_choice_before_is_kept),
-        cmocka_unit_test(the_end_of_a_stream_is_held_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,12 +2,9 @@
 /* Training that ends in a network of integers: its options, its result, that its
  * accuracy is the one reported, and that the network trained with rounding in the loop is the one
  * of integers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
+#include "test_run.h"
 #include "train/tape/fake_quant_graph.h"
 #include "train/tape/tape.h"
 #include "train/tape/tape_state.h"
@@ -20,9 +17,8 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static void test_specs(void **state)
+TEST(test_specs)
 {
-    (void)state;
     static const struct {
         const char *text;
         struct pith_integer_spec is;
@@ -98,9 +94,8 @@ static struct pith_stage stage_of(const char *spec)
 }
 
 /* Of two layers, the first and the last: only ",all" gives them fewer than 8 bits. */
-static void test_ends_as_integers(void **state)
+TEST(ends_as_integers)
 {
-    (void)state;
     static const char *const specs[] = {"int8",        "w4a4",    "w4a4,all",
                                         "ternary,all", "fixed:8", "w2a2,all"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
@@ -139,9 +134,8 @@ static void test_ends_as_integers(void **state)
 }
 
 /* Without labels, towards the network as it was. */
-static void test_without_labels(void **state)
+TEST(without_labels)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_data *data = clouds(0);
     struct pith_stage s = stage_of("w4a8");
@@ -160,9 +154,8 @@ static void test_without_labels(void **state)
     pith_model_free(m);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     struct pith_model *m = network_of(3, false);
     struct pith_data *data = clouds(0);
     struct pith_stage s = stage_of("w4a12");
@@ -368,9 +361,8 @@ static void run_integers(const struct pith_model *m, const float *x, float *y)
 /* Both do the same roundings of the same sums, but for those that f32 has in the loop: where such a
  * sum lies between two integers, these may differ, and what follows with them. One in twenty may.
  */
-static void test_the_loop_is_the_network(void **state)
+TEST(the_loop_is_the_network)
 {
-    (void)state;
     for (uint32_t bits = 2; bits <= 8; bits += 2) {
         static float x[IMAGES * SIDE * SIDE];
         float loop[IMAGES * KINDS], integers[IMAGES * KINDS], size = 0;
@@ -399,14 +391,4 @@ static void test_the_loop_is_the_network(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specs),
-        cmocka_unit_test(test_ends_as_integers),
-        cmocka_unit_test(test_without_labels),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_the_loop_is_the_network),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

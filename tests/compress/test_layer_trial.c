@@ -2,14 +2,11 @@
 /* test_layer_trial.c - one layer of integers among floats loses as much when the run begins at the
  * layer as it does when the whole network runs. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "compress/layer_trial.h"
 #include "compress/output_sqnr.h"
 #include "measure/small_net.h"
@@ -120,23 +117,14 @@ static void compare_trials(bool early)
     pith_model_free(m);
 }
 
-static void a_trial_costs_what_the_whole_network_does(void **state)
+TEST(a_trial_costs_what_the_whole_network_does)
 {
-    (void)state;
     compare_trials(false);
 }
 
-static void so_it_does_behind_another_output(void **state)
+TEST(so_it_does_behind_another_output)
 {
-    (void)state;
     compare_trials(true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trial_costs_what_the_whole_network_does),
-        cmocka_unit_test(so_it_does_behind_another_output),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

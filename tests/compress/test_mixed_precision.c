@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_mixed_precision.c - the one layer that ruins a network of integers gets more than a byte,
  * and no other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_compress.h"
 #include "pith_pack.h"
 #include "measure/small_net.h"
@@ -81,9 +78,8 @@ static uint32_t n_float(const struct pith_stage_report *r)
     return n;
 }
 
-static void the_layer_that_costs_most_stays_float(void **state)
+TEST(the_layer_that_costs_most_stays_float)
 {
-    (void)state;
     struct pith_model *m = network(true), *was = network(true);
     struct pith_data *data = inputs(true);
     struct pith_stage s;
@@ -113,9 +109,8 @@ static void the_layer_that_costs_most_stays_float(void **state)
 }
 
 /* Both scores and their Softmax are outputs: the scores are what both are compared by. */
-static void predictions_are_counted_once(void **state)
+TEST(predictions_are_counted_once)
 {
-    (void)state;
     struct pith_model *m = network(false);
     struct pith_data *data = inputs(false);
     struct pith_stage s;
@@ -151,9 +146,8 @@ static struct pith_model *cheap_loud_layer(void)
 }
 
 /* What stays float is stored in 2 bytes, but where f32 is requested. */
-static void what_is_cheap_stays_float(void **state)
+TEST(what_is_cheap_stays_float)
 {
-    (void)state;
     struct pith_data *data = inputs(true);
     for (uint32_t i = 0; i < 4; i++) {
         struct pith_model *m = cheap_loud_layer();
@@ -175,9 +169,8 @@ static void what_is_cheap_stays_float(void **state)
 }
 
 /* The depthwise layer in front of it stays float, too: its integers would be bytes again. */
-static void a_depthwise_layer_goes_along(void **state)
+TEST(a_depthwise_layer_goes_along)
 {
-    (void)state;
     float x[SAMPLES * N];
     struct sample_random r = sample_random_of(21);
     for (uint32_t i = 0; i < SAMPLES * N; i++)
@@ -227,9 +220,8 @@ static size_t packed_bytes(const struct pith_model *m)
 }
 
 /* Of the layers that stay float the large one has weights that bytes are enough for. */
-static void weights_that_stay_float_have_codebooks(void **state)
+TEST(weights_that_stay_float_have_codebooks)
 {
-    (void)state;
     struct pith_data *data = inputs(true);
     size_t bytes[2];
     for (uint32_t i = 0; i < 2; i++) {
@@ -256,9 +248,8 @@ static void weights_that_stay_float_have_codebooks(void **state)
 /* Beside a small enough one a layer of weights of all magnitudes, which no table of 256 numbers has
  * room for: the loud input is multiplied with the smallest. It stays f16, the other layer does not.
  */
-static void a_codebook_that_costs_too_much_is_not_taken(void **state)
+TEST(a_codebook_that_costs_too_much_is_not_taken)
 {
-    (void)state;
     enum { WIDE = 40 };
     static float w[WIDE * WIDE], x[SAMPLES * WIDE];
     struct sample_random r = sample_random_of(31);
@@ -302,9 +293,8 @@ static void a_codebook_that_costs_too_much_is_not_taken(void **state)
 }
 
 /* What the loud layer costs counts, what an option keeps does not. */
-static void bytes_of_what_stays_float_are_reported(void **state)
+TEST(bytes_of_what_stays_float_are_reported)
 {
-    (void)state;
     const size_t history = 256; /* which is written when all is done */
     struct pith_data *data = inputs(true);
     for (uint32_t i = 0; i < 4; i++) {
@@ -333,9 +323,8 @@ static void bytes_of_what_stays_float_are_reported(void **state)
     pith_data_free(data);
 }
 
-static void a_good_network_keeps_none(void **state)
+TEST(a_good_network_keeps_none)
 {
-    (void)state;
     struct pith_model *m = network(false), *was = network(false);
     struct pith_data *data = inputs(false);
     struct pith_stage s;
@@ -373,9 +362,8 @@ static double quantized_db(uint64_t seed, enum pith_when reestimate, struct pith
 }
 
 /* The better of both, and only by itself is it said. */
-static void channels_are_reestimated_where_outputs_like_it(void **state)
+TEST(channels_are_reestimated_where_outputs_like_it)
 {
-    (void)state;
     struct pith_data *data = inputs(false);
     uint32_t n_chosen = 0, seeds = 6;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -394,9 +382,8 @@ static void channels_are_reestimated_where_outputs_like_it(void **state)
 }
 
 /* Two bits hurt every layer about alike: keeping one would not bring enough. */
-static void errors_spread_over_all_layers_keep_none(void **state)
+TEST(errors_spread_over_all_layers_keep_none)
 {
-    (void)state;
     struct pith_model *m = network(false);
     struct pith_data *data = inputs(false);
     struct pith_stage s;
@@ -412,9 +399,8 @@ static void errors_spread_over_all_layers_keep_none(void **state)
 }
 
 /* To keep it would leave nothing to quantize. */
-static void the_only_layer_does_not_stay_float(void **state)
+TEST(the_only_layer_does_not_stay_float)
 {
-    (void)state;
     float w[N * N];
     struct sample_random r = sample_random_of(5);
     for (uint32_t i = 0; i < N * N; i++)
@@ -473,9 +459,8 @@ static struct pith_model *recurrent_network(void)
     return m;
 }
 
-static void what_was_taken_apart_stays_float_as_one(void **state)
+TEST(what_was_taken_apart_stays_float_as_one)
 {
-    (void)state;
     float x[SAMPLES * STEPS * GATES * N];
     struct sample_random random = sample_random_of(13);
     for (uint32_t i = 0; i < SAMPLES * STEPS * GATES * N; i++)
@@ -561,9 +546,8 @@ static bool has_layer(const struct pith_stage_report *r, const char *name)
     return false;
 }
 
-static void parts_of_a_product_stay_float_as_one(void **state)
+TEST(parts_of_a_product_stay_float_as_one)
 {
-    (void)state;
     char first[64], second[64];
     float x[SAMPLES * STEPS * N];
     struct sample_random random = sample_random_of(19);
@@ -596,22 +580,4 @@ static void parts_of_a_product_stay_float_as_one(void **state)
     pith_data_free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_layer_that_costs_most_stays_float),
-        cmocka_unit_test(predictions_are_counted_once),
-        cmocka_unit_test(what_is_cheap_stays_float),
-        cmocka_unit_test(a_depthwise_layer_goes_along),
-        cmocka_unit_test(weights_that_stay_float_have_codebooks),
-        cmocka_unit_test(a_codebook_that_costs_too_much_is_not_taken),
-        cmocka_unit_test(bytes_of_what_stays_float_are_reported),
-        cmocka_unit_test(a_good_network_keeps_none),
-        cmocka_unit_test(channels_are_reestimated_where_outputs_like_it),
-        cmocka_unit_test(errors_spread_over_all_layers_keep_none),
-        cmocka_unit_test(the_only_layer_does_not_stay_float),
-        cmocka_unit_test(what_was_taken_apart_stays_float_as_one),
-        cmocka_unit_test(parts_of_a_product_stay_float_as_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

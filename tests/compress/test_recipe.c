@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_recipe.c - recipes: what is read, what is refused and why, and that printing loses nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "test_seed.h"
 #include "pith_compress.h"
 #include "compress/recipe/preset.h"
@@ -33,9 +30,8 @@ static char *print(const struct pith_recipe *r)
     return text;
 }
 
-static void every_key_is_read(void **state)
+TEST(every_key_is_read)
 {
-    (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"goal\":{\"max_drop\":\"0.5%\",\"min_agreement\":0.9,\"min_snr\":20,"
         "\"max_size\":\"500K\",\"max_ram\":65536,\"max_latency\":\"2ms\",\"time\":\"30m\",\"run\":"
@@ -73,9 +69,8 @@ static void every_key_is_read(void **state)
 }
 
 /* And said again as it was; requested on the command line, it wins over the recipe's. */
-static void goals_have_patterns_and_levels(void **state)
+TEST(goals_have_patterns_and_levels)
 {
-    (void)state;
     struct pith_recipe *r = parse("{\"pith\":1,\"goal\":{\"max_drop\":\"1%\",\"pattern\":\"4x2\","
                                   "\"levels\":15}}");
     struct pith_stage requested;
@@ -97,9 +92,8 @@ static void goals_have_patterns_and_levels(void **state)
     pith_recipe_free(r);
 }
 
-static void every_key_of_training_is_read(void **state)
+TEST(every_key_of_training_is_read)
 {
-    (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
         "\"optimizer\":\"nesterov\",\"schedule\":\"steps\",\"warm_up\":0.1,\"step_factor\":0.2,"
@@ -156,9 +150,8 @@ static void every_key_of_training_is_read(void **state)
     pith_recipe_free(r);
 }
 
-static void defaults_are_those_of_train(void **state)
+TEST(defaults_are_those_of_train)
 {
-    (void)state;
     struct pith_recipe *r = parse("{\"pith\":1,\"stages\":[{\"do\":\"train\"}]}");
     struct pith_train_opts normal;
     pith_train_opts_init(&normal, sizeof normal);
@@ -170,9 +163,8 @@ static void defaults_are_those_of_train(void **state)
 
 #define STAGE(text) "{\"pith\":1,\"stages\":[{" text "}]}"
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum pith_status status;
@@ -272,9 +264,8 @@ static void what_is_wrong_is_named(void **state)
     }
 }
 
-static void a_classic_recipe_is_its_text(void **state)
+TEST(a_classic_recipe_is_its_text)
 {
-    (void)state;
     struct pith_recipe *made, *read;
     struct pith_error err = {0};
     char *a, *b;
@@ -356,9 +347,8 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->seed = sample_below(r, 3);
 }
 
-static void printing_and_parsing_lose_nothing(void **state)
+TEST(printing_and_parsing_lose_nothing)
 {
-    (void)state;
     const uint64_t seed = test_seed(20261124);
     struct sample_random r = sample_random_of(seed);
     struct pith_stage *stages = calloc(3, sizeof *stages);
@@ -392,9 +382,8 @@ static void printing_and_parsing_lose_nothing(void **state)
     free(stages);
 }
 
-static void the_history_is_the_recipe(void **state)
+TEST(the_history_is_the_recipe)
 {
-    (void)state;
     const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
     struct pith_model *m = small_net(4, 2, w, false);
     struct pith_error err = {0};
@@ -415,9 +404,8 @@ static void the_history_is_the_recipe(void **state)
 }
 
 /* Widths follow from "to" whatever the order of the keys. */
-static void keys_of_quantize_are_read(void **state)
+TEST(keys_of_quantize_are_read)
 {
-    (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
         "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
@@ -455,18 +443,4 @@ static void keys_of_quantize_are_read(void **state)
     pith_recipe_free(r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(goals_have_patterns_and_levels),
-        cmocka_unit_test(keys_of_quantize_are_read),
-        cmocka_unit_test(every_key_of_training_is_read),
-        cmocka_unit_test(defaults_are_those_of_train),
-        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(a_classic_recipe_is_its_text),
-        cmocka_unit_test(printing_and_parsing_lose_nothing),
-        cmocka_unit_test(the_history_is_the_recipe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

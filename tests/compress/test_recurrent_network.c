@@ -2,13 +2,10 @@
 /* A classifier with an LSTM through prune, cluster, encode and eval: its recurrent matrix is a
  * weight like any other, it is multiplied from its compressed form, and what is computed is the
  * effective network (as written to ONNX, read back and run densely). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/small_net.h"
 #include "pith_load.h"
 #include "pith_pack.h"
@@ -82,11 +79,10 @@ static void compress(struct pith_model *m, double sparsity)
             m->values[i].constant->code = PITH_CODE_HUFFMAN;
 }
 
-static void test_weights(void **state)
+TEST(test_weights)
 {
     struct pith_weight_ref refs[8];
     struct pith_model *m = classifier();
-    (void)state;
     assert_int_equal(pith_model_weights(m, refs), 3);
     assert_int_equal(refs[1].op, PITH_OP_RECURRENT);
     assert_string_equal(refs[1].layer, "lstm");
@@ -125,7 +121,7 @@ static const char *run(const struct pith_buffer *file, const float *x, float *y)
     return kernel;
 }
 
-static void test_compressed(void **state)
+TEST(test_compressed)
 {
     struct sample_random r = sample_random_of(9);
     struct pith_buffer plain, small, onnx, back;
@@ -133,7 +129,6 @@ static void test_compressed(void **state)
     struct pith_model *m = classifier(), *again;
     const struct pith_import_opts floats = {.size_bytes = sizeof floats, .no_grids = true};
     float x[T * I], dense[CLASSES], packed[CLASSES];
-    (void)state;
     assert_int_equal(pith_model_pack(m, NULL, &plain, &err), PITH_OK);
     compress(m, 0.8);
     assert_int_equal(pith_model_pack(m, NULL, &small, &err), PITH_OK);
@@ -176,7 +171,7 @@ static uint64_t correct(const struct pith_model *m, const float *x, const char *
 }
 
 /* Labels are the network's own answers: it has all of them, compressed most of them. */
-static void test_accuracy(void **state)
+TEST(test_accuracy)
 {
     static float x[SAMPLES * T * I];
     struct sample_random r = sample_random_of(11);
@@ -185,7 +180,6 @@ static void test_accuracy(void **state)
     struct pith_model *m = classifier();
     char text[2 * SAMPLES + 1];
     float y[CLASSES];
-    (void)state;
     assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         for (uint32_t k = 0; k < T * I; k++)
@@ -207,12 +201,4 @@ static void test_accuracy(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_accuracy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sense.c - what one coarse layer does to the outputs, held against sums done by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_sense.h"
 #include "compress/held_out.h"
 #include "measure/small_net.h"
@@ -120,9 +117,8 @@ static void prune_first(float *to)
     }
 }
 
-static void a_coarse_layer_costs_what_it_costs(void **state)
+TEST(a_coarse_layer_costs_what_it_costs)
 {
-    (void)state;
     const struct pith_sense_trial trials[] = {
         {PITH_SENSE_BITS, 8}, {PITH_SENSE_BITS, 3}, {PITH_SENSE_PRUNE, 0.5}};
     float x[SAMPLES * N], coarse[N * N];
@@ -152,9 +148,8 @@ static void a_coarse_layer_costs_what_it_costs(void **state)
     pith_model_free(m);
 }
 
-static void coarse_activations_are_those_a_layer_reads(void **state)
+TEST(coarse_activations_are_those_a_layer_reads)
 {
-    (void)state;
     const struct pith_sense_trial trials[] = {{PITH_SENSE_ACTIVATIONS, 16},
                                               {PITH_SENSE_ACTIVATIONS, 4}};
     float x[SAMPLES * N];
@@ -172,9 +167,8 @@ static void coarse_activations_are_those_a_layer_reads(void **state)
     pith_model_free(m);
 }
 
-static void layers_are_put_in_order(void **state)
+TEST(layers_are_put_in_order)
 {
-    (void)state;
     struct pith_sense_cost cost[4] = {
         {.output_db = 30}, {.output_db = 10}, {.output_db = HUGE_VAL}, {.output_db = 10}};
     struct pith_sense_layer layer[4];
@@ -186,9 +180,8 @@ static void layers_are_put_in_order(void **state)
     assert_memory_equal(order, ((const uint32_t[]){1, 3, 0, 2}), sizeof order);
 }
 
-static void odd_options_are_refused(void **state)
+TEST(odd_options_are_refused)
 {
-    (void)state;
     static const struct pith_sense_trial bad[] = {{PITH_SENSE_BITS, 9},
                                                   {PITH_SENSE_BITS, 1},
                                                   {PITH_SENSE_BITS, 4.5},
@@ -215,9 +208,8 @@ static void odd_options_are_refused(void **state)
 }
 
 /* Equal magnitudes: half of them goes all the same, the last two rows. */
-static void weights_at_the_edges(void **state)
+TEST(weights_at_the_edges)
 {
-    (void)state;
     const struct pith_sense_trial trials[] = {{PITH_SENSE_PRUNE, 0},
                                               {PITH_SENSE_PRUNE, 0.5},
                                               {PITH_SENSE_PRUNE, 1},
@@ -247,9 +239,8 @@ static bool give_half(void *user, const struct pith_weight_ref *ref, const float
     return strcmp(ref->layer, "fc2") != 0;
 }
 
-static void given_weights_cost_what_they_cost(void **state)
+TEST(given_weights_cost_what_they_cost)
 {
-    (void)state;
     struct pith_model *m = two_layers();
     float x[SAMPLES * N], half[N * N];
     const struct pith_sense_trial trial = {PITH_SENSE_GIVEN, 0};
@@ -275,15 +266,4 @@ static void given_weights_cost_what_they_cost(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_coarse_layer_costs_what_it_costs),
-        cmocka_unit_test(coarse_activations_are_those_a_layer_reads),
-        cmocka_unit_test(layers_are_put_in_order),
-        cmocka_unit_test(odd_options_are_refused),
-        cmocka_unit_test(weights_at_the_edges),
-        cmocka_unit_test(given_weights_cost_what_they_cost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

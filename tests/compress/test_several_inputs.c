@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_several_inputs.c - quantizing with data for networks of several inputs, some of which an
  * output comes back as: what is recorded, and that rounding heeds it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/small_net.h"
 #include "pith_compress.h"
 #include "measure/recorded_feed.h"
@@ -98,9 +95,8 @@ static void expect_feedback_wins(const struct pith_feed *feed, uint64_t n_sample
     pith_stage_report_free(&plain);
 }
 
-static void rounding_heeds_both_inputs(void **state)
+TEST(rounding_heeds_both_inputs)
 {
-    (void)state;
     struct pith_feed_input in[2] = {{.data = rows(1)}, {.data = rows(2)}};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in};
     expect_feedback_wins(&feed, 8);
@@ -108,9 +104,8 @@ static void rounding_heeds_both_inputs(void **state)
     pith_data_free(in[1].data);
 }
 
-static void rounding_heeds_a_state(void **state)
+TEST(rounding_heeds_a_state)
 {
-    (void)state;
     struct pith_feed_input in[2] = {{.data = rows(1)}, {0}};
     const struct pith_feed feed = {
         .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &h_is_s};
@@ -119,9 +114,8 @@ static void rounding_heeds_a_state(void **state)
 }
 
 /* The state recorded at each step is the output of the step before. */
-static void what_comes_back_is_recorded(void **state)
+TEST(what_comes_back_is_recorded)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_feed_input in[2] = {{.data = rows(1)}, {0}};
     const struct pith_feed feed = {
@@ -149,9 +143,8 @@ static void what_comes_back_is_recorded(void **state)
     pith_model_free(m);
 }
 
-static void an_input_without_source_is_named(void **state)
+TEST(an_input_without_source_is_named)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_feed_input in[2] = {{.data = rows(1)}, {0}};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in};
@@ -165,13 +158,4 @@ static void an_input_without_source_is_named(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounding_heeds_both_inputs),
-        cmocka_unit_test(rounding_heeds_a_state),
-        cmocka_unit_test(what_comes_back_is_recorded),
-        cmocka_unit_test(an_input_without_source_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

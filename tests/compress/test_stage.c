@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_stage.c - one stage at a time: what it leaves in the model, in its report and in the
  * history. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_compress.h"
 #include "pith_pack.h"
 #include "measure/small_net.h"
@@ -33,9 +30,8 @@ static void run(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
     }
 }
 
-static void prune_keeps_the_largest_half(void **state)
+TEST(prune_keeps_the_largest_half)
 {
-    (void)state;
     const uint8_t kept[8] = {0, 0, 0, 0, 1, 1, 1, 1};
     struct pith_model *m = small_net(4, 2, weights, false);
     struct pith_stage s;
@@ -59,9 +55,8 @@ static void prune_keeps_the_largest_half(void **state)
     pith_model_free(m);
 }
 
-static void cluster_and_encode_attach_their_answers(void **state)
+TEST(cluster_and_encode_attach_their_answers)
 {
-    (void)state;
     struct pith_model *m = small_net(4, 2, weights, false);
     struct pith_stage s;
     struct pith_stage_report r = {0};
@@ -117,9 +112,8 @@ static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts e
 
 /* Where no coder is named: for size adaptive streams where they cost little time or bring bytes,
  * else rANS; for speed rANS where there is much to decode. */
-static void adaptive_streams_must_pay(void **state)
+TEST(adaptive_streams_must_pay)
 {
-    (void)state;
     static const struct {
         uint32_t n, kept_percent, narrow;
         enum pith_code code;
@@ -156,9 +150,8 @@ static void adaptive_streams_must_pay(void **state)
     }
 }
 
-static void a_failing_stage_leaves_no_trace(void **state)
+TEST(a_failing_stage_leaves_no_trace)
 {
-    (void)state;
     struct pith_model *m = small_net(4, 2, weights, false);
     struct pith_stage s;
     struct pith_stage_report r = {.weights = 77};
@@ -198,9 +191,8 @@ static struct pith_model *normalised_net(void)
 }
 
 /* One codebook for the layer, also behind encode: folded too late there would be eight. */
-static void cluster_folds_batch_norm_first(void **state)
+TEST(cluster_folds_batch_norm_first)
 {
-    (void)state;
     struct pith_model *m = normalised_net();
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_CLUSTER);
@@ -213,9 +205,8 @@ static void cluster_folds_batch_norm_first(void **state)
     pith_model_free(m);
 }
 
-static void pack_options_follow_encode(void **state)
+TEST(pack_options_follow_encode)
 {
-    (void)state;
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_ENCODE);
     struct pith_pack_opts o = pith_stage_pack_opts(&s);
@@ -226,15 +217,4 @@ static void pack_options_follow_encode(void **state)
     assert_true(o.compact && o.keep_history);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prune_keeps_the_largest_half),
-        cmocka_unit_test(cluster_and_encode_attach_their_answers),
-        cmocka_unit_test(adaptive_streams_must_pay),
-        cmocka_unit_test(a_failing_stage_leaves_no_trace),
-        cmocka_unit_test(cluster_folds_batch_norm_first),
-        cmocka_unit_test(pack_options_follow_encode),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

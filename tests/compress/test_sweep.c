@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sweep.c - specs and their combinations, results in any order from any process, and the
  * front. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_sweep.h"
 #include "measure/small_net.h"
 
@@ -26,9 +23,8 @@ static struct pith_sweep *parse(const char *text)
     return s;
 }
 
-static void the_last_key_changes_fastest(void **state)
+TEST(the_last_key_changes_fastest)
 {
-    (void)state;
     struct pith_sweep *s = parse(SPEC);
     assert_int_equal(pith_sweep_count(s), 6);
     for (uint64_t i = 0; i < 6; i++) {
@@ -51,9 +47,8 @@ static void the_last_key_changes_fastest(void **state)
 }
 
 /* A path that leads into what another one put there: each combination has its own copy of it. */
-static void a_value_stays_as_the_spec_has_it(void **state)
+TEST(a_value_stays_as_the_spec_has_it)
 {
-    (void)state;
     struct pith_sweep *s = parse(
         "{\"pith\":1,\"sweep\":{\"stages.0\":[{\"do\":\"prune\",\"layers\":{\"a\":0.1}}],"
         "\"stages.0.layers.b\":[0.2,0.3]},\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}");
@@ -78,9 +73,8 @@ static void a_value_stays_as_the_spec_has_it(void **state)
 #define WITH(sweep)                                                                                \
     "{\"pith\":1,\"sweep\":" sweep ",\"stages\":[{\"do\":\"prune\"},{\"do\":\"encode\"}]}"
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum pith_status status;
@@ -178,9 +172,8 @@ static bool counts_for(const struct pith_model *m, struct pith_data *data, struc
     return done;
 }
 
-static void results_on_other_data_are_others(void **state)
+TEST(results_on_other_data_are_others)
 {
-    (void)state;
     const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
     struct pith_model *m = small_net(4, 2, w, false);
     struct pith_data *two = numbers(2, 1), *same = numbers(2, 1), *three = numbers(3, 1),
@@ -197,9 +190,8 @@ static void results_on_other_data_are_others(void **state)
 }
 
 /* Runs all combinations; what one line says counts, the model stays. */
-static void results_record_what_is_done(void **state)
+TEST(results_record_what_is_done)
 {
-    (void)state;
     const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
     struct pith_model *m = small_net(4, 2, w, false), *other = small_net(4, 2, w, true);
     struct pith_sweep *s = parse(SPEC), *elsewhere = parse(SPEC);
@@ -232,9 +224,8 @@ static void results_record_what_is_done(void **state)
 }
 
 /* 4 does not divide the 2 columns of a row. */
-static void what_cannot_be_run_is_said_in_its_line(void **state)
+TEST(what_cannot_be_run_is_said_in_its_line)
 {
-    (void)state;
     const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
     struct pith_model *m = small_net(4, 2, w, false);
     struct pith_sweep *s =
@@ -259,9 +250,8 @@ static void what_cannot_be_run_is_said_in_its_line(void **state)
 #define LINE(spec, n, rest)                                                                        \
     "{\"pith\":1,\"spec\":\"" spec "\",\"combination\":" n ",\"params\":{}," rest "}\n"
 
-static void the_front_holds_what_nothing_beats(void **state)
+TEST(the_front_holds_what_nothing_beats)
 {
-    (void)state;
     static const struct {
         uint64_t combination, bytes;
     } front[] = {{3, 100}, {1, 200}, {0, 300}};
@@ -286,9 +276,8 @@ static void the_front_holds_what_nothing_beats(void **state)
     pith_sweep_results_free(&r);
 }
 
-static void the_last_result_counts(void **state)
+TEST(the_last_result_counts)
 {
-    (void)state;
     struct pith_sweep_results r = {0};
     add(&r, LINE("aa", "0", "\"bytes\":300,\"psnr\":30"));
     add(&r, LINE("aa", "0", "\"bytes\":200,\"psnr\":31"));
@@ -300,9 +289,8 @@ static void the_last_result_counts(void **state)
 }
 
 /* Finding the front moves the points; lines that come later find theirs all the same. */
-static void results_go_on_behind_a_front(void **state)
+TEST(results_go_on_behind_a_front)
 {
-    (void)state;
     struct pith_sweep_results r = {0};
     add(&r, LINE("aa", "0", "\"bytes\":300,\"top1\":0.5") LINE("aa", "1", "\"error\":\"no\"")
                 LINE("aa", "2", "\"bytes\":100,\"top1\":0.25"));
@@ -326,9 +314,8 @@ static void results_go_on_behind_a_front(void **state)
          "\"data\":{\"name\":\"d" data "\",\"crc32c\":\"" data "\"}," rest)
 
 /* Each pair of model and data: what beats a point of another pair says nothing of this one. */
-static void models_and_data_have_fronts_of_their_own(void **state)
+TEST(models_and_data_have_fronts_of_their_own)
 {
-    (void)state;
     static const struct {
         const char *model, *data;
         uint64_t bytes;
@@ -350,9 +337,8 @@ static void models_and_data_have_fronts_of_their_own(void **state)
     pith_sweep_results_free(&r);
 }
 
-static void without_data_the_smallest_is_the_front(void **state)
+TEST(without_data_the_smallest_is_the_front)
 {
-    (void)state;
     struct pith_sweep_results r = {0};
     add(&r, LINE("aa", "0", "\"bytes\":300") LINE("aa", "1", "\"bytes\":200"));
     assert_int_equal(pith_sweep_front(&r), 1);
@@ -362,9 +348,8 @@ static void without_data_the_smallest_is_the_front(void **state)
 }
 
 /* Each field of a line by value, and lines that lack one or have it of another kind. */
-static void lines_are_read_by_their_fields(void **state)
+TEST(lines_are_read_by_their_fields)
 {
-    (void)state;
     static const char *const foreign[] = {
         "{\"combination\":1,\"params\":{},\"bytes\":5}",
         "{\"spec\":7,\"combination\":1,\"params\":{},\"bytes\":5}",
@@ -406,9 +391,8 @@ static void lines_are_read_by_their_fields(void **state)
     assert_int_equal(pith_sweep_front(NULL), 0);
 }
 
-static void names_of_files_stay_in_their_folder(void **state)
+TEST(names_of_files_stay_in_their_folder)
 {
-    (void)state;
     char name[PITH_SWEEP_NAME_BYTES], stem[260], expected[PITH_SWEEP_NAME_BYTES];
     static const struct {
         const char *model, *spec, *name;
@@ -437,22 +421,4 @@ static void names_of_files_stay_in_their_folder(void **state)
     pith_sweep_file_name(NULL, name);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_key_changes_fastest),
-        cmocka_unit_test(a_value_stays_as_the_spec_has_it),
-        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(results_record_what_is_done),
-        cmocka_unit_test(what_cannot_be_run_is_said_in_its_line),
-        cmocka_unit_test(the_front_holds_what_nothing_beats),
-        cmocka_unit_test(the_last_result_counts),
-        cmocka_unit_test(results_go_on_behind_a_front),
-        cmocka_unit_test(results_on_other_data_are_others),
-        cmocka_unit_test(models_and_data_have_fronts_of_their_own),
-        cmocka_unit_test(without_data_the_smallest_is_the_front),
-        cmocka_unit_test(lines_are_read_by_their_fields),
-        cmocka_unit_test(names_of_files_stay_in_their_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

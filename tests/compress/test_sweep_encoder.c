@@ -2,13 +2,10 @@
 /* Which samples the sweep calibrates by: few pictures of three channels with their mirror images;
  * many, and numbers, as they are. What chooses is not mirrored. */
 #define _XOPEN_SOURCE 700
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "test_run.h"
 #include "gemm_model.h"
 #include "compress/goal/sample_split.h"
 #include "compress/goal/sweep_encoder.h"
@@ -129,30 +126,19 @@ static void expect_samples(struct pith_data *data, uint64_t calibrating, uint64_
     pith_data_free(data);
 }
 
-static void few_pictures_have_mirror_images(void **state)
+TEST(few_pictures_have_mirror_images)
 {
-    (void)state;
     expect_samples(pictures(64), 40, 2);
 }
 
-static void many_pictures_are_as_they_are(void **state)
+TEST(many_pictures_are_as_they_are)
 {
-    (void)state;
     expect_samples(pictures(832), 520, 1);
 }
 
-static void numbers_are_as_they_are(void **state)
+TEST(numbers_are_as_they_are)
 {
-    (void)state;
     expect_samples(numbers(64), 40, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_pictures_have_mirror_images),
-        cmocka_unit_test(many_pictures_are_as_they_are),
-        cmocka_unit_test(numbers_are_as_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_synthetic_pictures.c - synthetic samples fit the input, look like pictures, and quantize a
  * network that they are all there is of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "measure/small_net.h"
 #include "pith_compress.h"
 #include "compress/held_out.h"
@@ -52,9 +49,8 @@ static struct pith_data *make(const struct pith_model *m, uint32_t n, uint64_t s
 }
 
 /* Pixels fill 0..255 in each channel, neighbours are mostly alike, and the seed decides all. */
-static void pictures_look_like_pictures(void **state)
+TEST(pictures_look_like_pictures)
 {
-    (void)state;
     enum { N = 8 };
     static float x[N * 3 * PIXELS], again[N * 3 * PIXELS], other[N * 3 * PIXELS];
     struct pith_model *m = picture_net(3, "scale=1");
@@ -87,9 +83,8 @@ static void pictures_look_like_pictures(void **state)
     pith_model_free(m);
 }
 
-static void pictures_go_through_the_preprocessing(void **state)
+TEST(pictures_go_through_the_preprocessing)
 {
-    (void)state;
     static float x[3 * PIXELS], raw[3 * PIXELS];
     struct pith_model *m = picture_net(3, "scale=1/255,mean=0.5:0.25:0,std=2,crop=32"),
                       *plain = picture_net(3, "scale=1");
@@ -106,9 +101,8 @@ static void pictures_go_through_the_preprocessing(void **state)
     pith_model_free(plain);
 }
 
-static void other_shapes_get_noise(void **state)
+TEST(other_shapes_get_noise)
 {
-    (void)state;
     const float w[64] = {1};
     static float x[1000 * 8];
     struct pith_model *m = small_net(8, 8, w, false);
@@ -125,9 +119,8 @@ static void other_shapes_get_noise(void **state)
     pith_model_free(m);
 }
 
-static void a_network_is_quantized_without_data(void **state)
+TEST(a_network_is_quantized_without_data)
 {
-    (void)state;
     struct pith_model *m = picture_net(1, "scale=1/255");
     const struct pith_stage_context context = {.size_bytes = sizeof context, .seed = 1};
     struct pith_stage_report r = {0};
@@ -146,9 +139,8 @@ static void a_network_is_quantized_without_data(void **state)
     pith_model_free(m);
 }
 
-static void pixels_must_mean_something(void **state)
+TEST(pixels_must_mean_something)
 {
-    (void)state;
     struct pith_model *m = picture_net(3, NULL);
     struct pith_data *d = NULL;
     struct pith_error err = {0};
@@ -158,9 +150,8 @@ static void pixels_must_mean_something(void **state)
     pith_model_free(m);
 }
 
-static void two_inputs_are_refused(void **state)
+TEST(two_inputs_are_refused)
 {
-    (void)state;
     const float w[4] = {1, 0, 0, 1};
     struct pith_model *m = small_net(2, 2, w, false);
     struct pith_data *d = NULL;
@@ -170,15 +161,4 @@ static void two_inputs_are_refused(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_look_like_pictures),
-        cmocka_unit_test(pictures_go_through_the_preprocessing),
-        cmocka_unit_test(other_shapes_get_noise),
-        cmocka_unit_test(a_network_is_quantized_without_data),
-        cmocka_unit_test(pixels_must_mean_something),
-        cmocka_unit_test(two_inputs_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

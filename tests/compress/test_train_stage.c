@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_train_stage.c - stages that train: data, teachers and goals find their way, and a gradual
  * prune reaches its share of each step. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_compress.h"
 #include "pith_pack.h"
 #include "measure/small_net.h"
@@ -84,9 +81,8 @@ static uint64_t kept_of(const struct pith_model *m)
     return kept;
 }
 
-static void training_without_data_is_refused(void **state)
+TEST(training_without_data_is_refused)
 {
-    (void)state;
     struct fixture f = make(1);
     struct pith_stage s = training(1);
     struct pith_error err = {0};
@@ -96,9 +92,8 @@ static void training_without_data_is_refused(void **state)
     release(&f);
 }
 
-static void the_history_says_what_was_trained(void **state)
+TEST(the_history_says_what_was_trained)
 {
-    (void)state;
     struct fixture f = make(1);
     struct pith_stage s = training(3);
     struct pith_stage_context context = {
@@ -119,9 +114,8 @@ static void the_history_says_what_was_trained(void **state)
     release(&f);
 }
 
-static void a_teachers_folder_is_not_recorded(void **state)
+TEST(a_teachers_folder_is_not_recorded)
 {
-    (void)state;
     char path[] = "/tmp/pith-teacher-XXXXXX";
     struct fixture f = make(1);
     struct pith_stage s = training(1);
@@ -149,9 +143,8 @@ static bool never_reached(void *user)
 }
 
 /* JSON holds UTF-8 alone: what the history could not hold is refused before a step is done. */
-static void names_that_the_history_cannot_hold_are_refused_first(void **state)
+TEST(names_that_the_history_cannot_hold_are_refused_first)
 {
-    (void)state;
     static const char latin[] = "caf\xe9";
     struct fixture f = make(1);
     bool began = false;
@@ -178,9 +171,8 @@ static void names_that_the_history_cannot_hold_are_refused_first(void **state)
 }
 
 /* The same options as a recipe, printed from the trained model, make the same file. */
-static void the_recipe_of_a_trained_model_repeats_it(void **state)
+TEST(the_recipe_of_a_trained_model_repeats_it)
 {
-    (void)state;
     struct pith_buffer file[2];
     char *recipe = NULL;
     struct pith_error err = {0};
@@ -254,9 +246,8 @@ static void gradually(struct pith_stage *s, const uint64_t *kept, uint32_t n)
 }
 
 /* Of 64 weights; by hand: 1 - (1 - t/4)^3 = 37/64, 56/64, 63/64, 1. */
-static void steps_reach_their_share(void **state)
+TEST(steps_reach_their_share)
 {
-    (void)state;
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.sparsity = 0.75; /* 48 go: 27.75, 42, 47.25, 48 */
@@ -267,9 +258,8 @@ static void steps_reach_their_share(void **state)
     gradually(&s, (const uint64_t[]){36, 32}, 2);
 }
 
-static void patterns_go_gradually_too(void **state)
+TEST(patterns_go_gradually_too)
 {
-    (void)state;
     struct pith_stage s;
     struct pith_error err;
     pith_stage_init(&s, PITH_STAGE_PRUNE);
@@ -285,9 +275,8 @@ static void patterns_go_gradually_too(void **state)
     gradually(&s, (const uint64_t[]){36, 32}, 2);
 }
 
-static void zeros_have_no_steps(void **state)
+TEST(zeros_have_no_steps)
 {
-    (void)state;
     struct fixture f = make(1);
     struct pith_stage_context context = {.size_bytes = sizeof context, .train = f.data};
     struct pith_stage s;
@@ -306,9 +295,8 @@ static bool stop_after_one(void *user)
     return w->n > 0;
 }
 
-static void stopping_ends_the_work(void **state)
+TEST(stopping_ends_the_work)
 {
-    (void)state;
     struct fixture f = make(1);
     struct watched w = {.m = f.model};
     struct pith_stage s;
@@ -329,9 +317,8 @@ static void stopping_ends_the_work(void **state)
     release(&f);
 }
 
-static void a_limit_on_the_drop_needs_a_validation_set(void **state)
+TEST(a_limit_on_the_drop_needs_a_validation_set)
 {
-    (void)state;
     struct fixture f = make(1);
     struct pith_stage s = training(1);
     struct pith_stage_context context = {.size_bytes = sizeof context, .train = f.data};
@@ -343,9 +330,8 @@ static void a_limit_on_the_drop_needs_a_validation_set(void **state)
 }
 
 /* What is as good as the start from the first epoch on needs no second one. */
-static void training_ends_where_it_is_good_enough(void **state)
+TEST(training_ends_where_it_is_good_enough)
 {
-    (void)state;
     struct fixture f = make(0);
     struct pith_stage s = training(20);
     struct pith_stage_context context = {
@@ -358,20 +344,4 @@ static void training_ends_where_it_is_good_enough(void **state)
     release(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_without_data_is_refused),
-        cmocka_unit_test(the_history_says_what_was_trained),
-        cmocka_unit_test(a_teachers_folder_is_not_recorded),
-        cmocka_unit_test(names_that_the_history_cannot_hold_are_refused_first),
-        cmocka_unit_test(the_recipe_of_a_trained_model_repeats_it),
-        cmocka_unit_test(steps_reach_their_share),
-        cmocka_unit_test(patterns_go_gradually_too),
-        cmocka_unit_test(zeros_have_no_steps),
-        cmocka_unit_test(stopping_ends_the_work),
-        cmocka_unit_test(a_limit_on_the_drop_needs_a_validation_set),
-        cmocka_unit_test(training_ends_where_it_is_good_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A mean KL from few samples: of answers whose errors are alike, and of answers that are certain
  * but for a few. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include "test_run.h"
 #include "base/seeded_random.h"
 #include "measure/class_output.h"
 #include "compress/goal/sample_split.h"
@@ -75,9 +72,8 @@ static uint32_t count_low(double widest, double error, double share, double *mea
 }
 
 /* Where every sample counts, it is near to the mean. */
-static void is_near_where_all_are_alike(void **state)
+TEST(is_near_where_all_are_alike)
 {
-    (void)state;
     double mean;
     assert_true(count_low(1, 0.2, 0.6, &mean) <= 10);
     assert_true(mean > 0.8 && mean < 1.4);
@@ -85,17 +81,15 @@ static void is_near_where_all_are_alike(void **state)
 
 /* Margins up to 1,000 nats, errors of 20: one of 40 samples could be changed, and most draws of 48
  * lose nothing at all; the estimate still sees a third of the loss in 19 of 20 draws. */
-static void sees_what_is_rare(void **state)
+TEST(sees_what_is_rare)
 {
-    (void)state;
     double mean;
     assert_true(count_low(1000, 20, 0.33, &mean) <= 10);
     assert_true(mean > 0.8 && mean < 3);
 }
 
-static void nothing_changed_is_nothing_lost(void **state)
+TEST(nothing_changed_is_nothing_lost)
 {
-    (void)state;
     const float y[] = {3, 1, -2, 5, 0, 0};
     double kl = 1;
     assert_true(pith_uncertain_loss(&scores, y, y, 3, &kl));
@@ -105,9 +99,8 @@ static void nothing_changed_is_nothing_lost(void **state)
 }
 
 /* Probabilities are taken by their logarithms. */
-static void softmax_is_undone(void **state)
+TEST(softmax_is_undone)
 {
-    (void)state;
     const struct output_kind p = {.classes = CLASSES, .rows = 1, .inner = 1, .softmax = true};
     const float was[] = {0.9f, 0.1f, 0.4f, 0.6f}, now[] = {0.8f, 0.2f, 0.5f, 0.5f};
     float log_was[4], log_now[4];
@@ -123,10 +116,4 @@ static void softmax_is_undone(void **state)
     assert_true(fabs(pith_score_variance(&scores, log_was) - 0.25 * log(9) * log(9)) < 1e-5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_near_where_all_are_alike), cmocka_unit_test(sees_what_is_rare),
-        cmocka_unit_test(nothing_changed_is_nothing_lost), cmocka_unit_test(softmax_is_undone)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -3,11 +3,8 @@
  * a message that says what: networks of every operator, drawn over all ranges of its attributes
  * (drawn_network.h). A file of them that export wrote and import refused is a loss of somebody's
  * network. PITH_TEST_TRIALS: how many networks for each operator. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "closure.h"
 #include "drawn_network.h"
 #include "pack/unpack.h"
@@ -110,12 +107,11 @@ static void is_closed(const struct tally *t, uint32_t too_few)
     assert_int_equal(t->broken, 0);
 }
 
-static void every_operator(void **state)
+TEST(every_operator)
 {
     struct sample_random r = sample_random_of(test_seed(1));
     struct tally all = {0};
     uint32_t too_few = 0;
-    (void)state;
     for (uint32_t op = 1; op < PITH_OP_END; op++) {
         struct tally t = {0};
         for (uint32_t i = 0; i < trials() && draw_is_drawn(op); i++)
@@ -127,7 +123,7 @@ static void every_operator(void **state)
 }
 
 /* What export writes together: layers of integers, recurrent layers, attention, grids. */
-static void chains(void **state)
+TEST(chains)
 {
     static const uint32_t chain[][5] = {
         {PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE},
@@ -149,7 +145,6 @@ static void chains(void **state)
     struct sample_random r = sample_random_of(test_seed(2));
     struct tally all = {0};
     uint32_t too_few = 0;
-    (void)state;
     for (uint32_t c = 0; c < sizeof chain / sizeof *chain; c++) {
         struct tally t = {0};
         /* Some are found seldom. */
@@ -162,8 +157,4 @@ static void chains(void **state)
     is_closed(&all, too_few);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_operator), cmocka_unit_test(chains)};
-    return cmocka_run_group_tests_name("closure_drawn", tests, NULL, NULL);
-}
+RUN_TESTS

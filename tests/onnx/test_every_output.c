@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_every_output.c - a plan fuses nodes, lays values over each other and lets some lie in parts
  * of larger ones. With every result an output, each is what a plan for it alone gives. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_text.h"
 
 static const char *const networks[] = {
@@ -104,17 +101,12 @@ static void each_alone(const char *net, const char *sizes)
     stop_running(&all);
 }
 
-static void test_each_alone(void **state)
+TEST(test_each_alone)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         each_alone(networks[i], "N=1");
         each_alone(networks[i], "N=3");
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_alone)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

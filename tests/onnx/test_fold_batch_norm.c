@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Folded batch normalization against the arithmetic done by hand, with masks, codebooks of every
  * grouping, shared tensors, and the cases that must stay as they are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include "test_run.h"
 #include "onnx_refusal.h"
 
 /* x [N,2,4,4] -> Conv w [2,2,1,1] = {1, 2, -3, 0} -> BatchNormalization -> y
@@ -71,9 +68,8 @@ static void floats_are(const void *data, size_t n, const float *want)
 
 static const float folded_weight[4] = {1, 2, 6, 0};
 
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     static const float plain[2] = {9, 24}, with_bias[2] = {14, 10};
     for (int biased = 0; biased < 2; biased++) {
         struct pith_model *m = normalized(false, biased);
@@ -91,9 +87,8 @@ static void test_values(void **state)
     }
 }
 
-static void test_mask_and_codebooks(void **state)
+TEST(mask_and_codebooks)
 {
-    (void)state;
     /* one codebook {-3, 0, 1, 2} for the tensor, for each channel, for each weight */
     static const uint64_t group_elems[] = {4, 2, 1};
     for (size_t i = 0; i < 3; i++) {
@@ -130,9 +125,8 @@ static void test_mask_and_codebooks(void **state)
 
 /* The other reader of a shared weight must keep what it reads, and a copy would be larger than the
  * normalization. */
-static void test_shared(void **state)
+TEST(test_shared)
 {
-    (void)state;
     static const float original[4] = {1, 2, -3, 0};
     struct pith_model *m = normalized(true, false);
     bool foldable[3];
@@ -171,9 +165,8 @@ static struct pith_model *normalized_twice(const char *second, float shift1)
 }
 
 /* Factors {1, -2} but for epsilon: the weight is scaled once, for all or for none. */
-static void test_shared_by_normalized(void **state)
+TEST(shared_by_normalized)
 {
-    (void)state;
     struct pith_model *m = normalized_twice("scale shift mean var", 0);
     bool foldable[5];
     assert_int_equal(pith_model_find_foldable(m, foldable, NULL), PITH_OK);
@@ -210,9 +203,8 @@ static void test_shared_by_normalized(void **state)
     pith_model_free(m);
 }
 
-static void test_left_alone(void **state)
+TEST(left_alone)
 {
-    (void)state;
     struct pith_model *m = normalized(false, false);
     ((float *)constant(m, 1, 4)->data)[1] = -2; /* var + epsilon < 0 */
     fold(m, 0);
@@ -256,9 +248,8 @@ static float step_of_row(const struct pith_codebook *cb, uint64_t row)
 
 /* A grid stays one in each channel, to the bit; a negative factor mirrors it. Steps have the bits
  * requested, and the bias is made of the factor that this leaves. */
-static void test_grid(void **state)
+TEST(test_grid)
 {
-    (void)state;
     static const uint32_t bits[] = {23, 7, 2, 0};
     static const float factor[4][2] = {
         {1.2345f, -1.987f}, {1.2343750f, -1.984375f}, {1.25f, -2}, {1, -2}};
@@ -290,9 +281,8 @@ static void test_grid(void **state)
 }
 
 /* No weight of channel 1 is left: it takes the other's step, but its bias knows its own factor. */
-static void test_dead_channel(void **state)
+TEST(dead_channel)
 {
-    (void)state;
     static const float bias[2] = {9, 24};
     struct pith_model *m = normalized(false, false);
     struct pith_error err;
@@ -309,9 +299,8 @@ static void test_dead_channel(void **state)
 
 /* A scale of 0 leaves no weight: that channel takes the other's step too, or all would be written
  * one by one. */
-static void test_scale_of_zero(void **state)
+TEST(scale_of_zero)
 {
-    (void)state;
     struct pith_model *m = normalized(false, false);
     struct pith_error err;
     attach_grid(m);
@@ -327,9 +316,8 @@ static void test_scale_of_zero(void **state)
 }
 
 /* 9 and 24 on multiples of 24 / 7, which is 3.421875 with 8 bits: 3 and 7 of them. */
-static void test_bias_grid(void **state)
+TEST(bias_grid)
 {
-    (void)state;
     struct pith_model *m = normalized(false, false);
     struct pith_error err;
     bool foldable[2];
@@ -349,14 +337,4 @@ static void test_bias_grid(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_mask_and_codebooks),
-        cmocka_unit_test(test_shared),       cmocka_unit_test(test_shared_by_normalized),
-        cmocka_unit_test(test_left_alone),   cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_dead_channel), cmocka_unit_test(test_scale_of_zero),
-        cmocka_unit_test(test_bias_grid),
-    };
-    return cmocka_run_group_tests_name("fold_batch_norm", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -4,16 +4,13 @@
  * writes the list of cases that differ. Each attribute, changed, is refused. Inputs stay inputs
  * where the importer takes that; else all behind the first are frozen. Skipped where the cases are
  * not there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "test_run.h"
 #include "base/half_float.h"
 #include "onnx.pb-c.h"
 #include "onnx/onnx_read.h"
@@ -282,10 +279,9 @@ static bool each_case(void f(const char *folder, const char *name, struct tally 
     return dir && closedir(dir) == 0;
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
     struct tally t = {.failing = "\n"};
-    (void)state;
     FILE *list = fopen("tests/conformance/node_cases/failing.txt", "r");
     assert_non_null(list);
     t.failing[1 + fread(t.failing + 1, 1, sizeof t.failing - 2, list)] = 0;
@@ -375,19 +371,13 @@ static void change_case(const char *folder, const char *name, struct tally *t)
     pith_buffer_free(&file);
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
     struct tally t = {0};
-    (void)state;
     if (!each_case(change_case, &t))
         skip();
     assert_int_equal(t.wrong, 0);
     assert_true(t.passed > 1000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_attributes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

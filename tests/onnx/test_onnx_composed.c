@@ -2,14 +2,11 @@
 /* Operators that import makes of several nodes or of none, constants without elements on the way,
  * and inputs frozen to less than a tensor. Numbers: tests/conformance (composed_cases.py,
  * node_cases.py). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_traits.h"
@@ -72,9 +69,8 @@ static struct proto graph_of(struct proto node)
 }
 
 /* Shape(x)[0:0] joined with [3, 2], the shape of a Reshape. */
-static void test_empty_part_of_a_shape(void **state)
+TEST(empty_part_of_a_shape)
 {
-    (void)state;
     struct proto concat = build_node("Concat", "", "nothing rest -> s");
     build_attr_int(&concat, "axis", 0);
     struct proto g = graph_of(build_node("Reshape", "", "x s -> y"));
@@ -89,9 +85,8 @@ static void test_empty_part_of_a_shape(void **state)
     pith_model_free(m);
 }
 
-static void test_nothing_left(void **state)
+TEST(nothing_left)
 {
-    (void)state;
     struct proto g = graph_of(build_node("Slice", "s", "x from to -> y"));
     build_ints(&g, "from", 1, 5);
     build_ints(&g, "to", 1, 9);
@@ -106,9 +101,8 @@ static void test_nothing_left(void **state)
 }
 
 /* Parts of no elements, which a Concat leaves out, as in frames of sound; the others are Slices. */
-static void test_split_with_empty_parts(void **state)
+TEST(split_with_empty_parts)
 {
-    (void)state;
     struct proto split = build_node("Split", "p", "x parts -> a b c d");
     build_attr_int(&split, "axis", 1);
     struct proto concat = build_node("Concat", "", "a b c d -> y");
@@ -122,9 +116,8 @@ static void test_split_with_empty_parts(void **state)
     pith_model_free(m);
 }
 
-static void test_backward_slice(void **state)
+TEST(backward_slice)
 {
-    (void)state;
     struct proto g = graph_of(build_node("Slice", "s", "x from to axis step -> y"));
     build_ints(&g, "from", 1, -1);
     build_ints(&g, "to", 1, -99);
@@ -144,9 +137,8 @@ static struct proto dropout_graph(void)
     return g;
 }
 
-static void test_dropout(void **state)
+TEST(test_dropout)
 {
-    (void)state;
     refuse(
         build_model(dropout_graph(), 13), NULL, PITH_ERR_UNSUPPORTED,
         "net.onnx: node 'd' (Dropout): it is in training mode: export the network for inference");
@@ -164,9 +156,8 @@ static void test_dropout(void **state)
 }
 
 /* The graph's output has its name also where import puts a constant of that name before it. */
-static void test_output_names(void **state)
+TEST(output_names)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Shape", "", "x -> y"));
     build_input(&g, "x", 2, 2, 3);
@@ -178,9 +169,8 @@ static void test_output_names(void **state)
     pith_model_free(m);
 }
 
-static void test_statistics(void **state)
+TEST(test_statistics)
 {
-    (void)state;
     struct proto g = graph_of(build_node("LayerNormalization", "n", "x s -> y mean inverse"));
     build_floats(&g, "s", 1, 0, 1, 3);
     build_output(&g, "mean");
@@ -192,9 +182,8 @@ static void test_statistics(void **state)
     pith_model_free(m);
 }
 
-static void test_wrapped_pad(void **state)
+TEST(wrapped_pad)
 {
-    (void)state;
     struct proto pad = build_node("Pad", "p", "x pads -> y");
     build_attr_text(&pad, "mode", "wrap");
     struct proto g = graph_of(pad);
@@ -215,9 +204,8 @@ static void test_wrapped_pad(void **state)
 }
 
 /* [2,3] to [2,2]: the rows of weights sum to 1 and reach over more than two inputs. */
-static void test_antialias(void **state)
+TEST(test_antialias)
 {
-    (void)state;
     struct proto resize = build_node("Resize", "r", "x ' ' sizes -> y");
     build_attr_text(&resize, "mode", "linear");
     build_attr_int(&resize, "antialias", 1);
@@ -231,9 +219,8 @@ static void test_antialias(void **state)
     pith_model_free(m);
 }
 
-static void test_cut_out(void **state)
+TEST(cut_out)
 {
-    (void)state;
     struct proto resize = build_node("Resize", "r", "x roi ' sizes -> y");
     build_attr_text(&resize, "coordinate_transformation_mode", "tf_crop_and_resize");
     struct proto g = graph_of(resize);
@@ -245,9 +232,8 @@ static void test_cut_out(void **state)
 }
 
 /* Depth and indices as floats: a Cast stands before. */
-static void test_one_hot_of_floats(void **state)
+TEST(one_hot_of_floats)
 {
-    (void)state;
     struct proto g = graph_of(build_node("OneHot", "o", "x depth values -> y"));
     build_floats(&g, "depth", 5, 0, 0);
     build_floats(&g, "values", 0, 1, 1, 2);
@@ -262,9 +248,8 @@ static void test_one_hot_of_floats(void **state)
            "net.onnx: node 'o' (OneHot): input 'depth' is not a whole number");
 }
 
-static void test_pool_indices(void **state)
+TEST(pool_indices)
 {
-    (void)state;
     struct proto pool = build_node("MaxPool", "p", "x -> y i"), g = {0};
     build_attr_ints(&pool, "kernel_shape", 2, 2, 2);
     proto_message(&g, GRAPH_NODE, pool);
@@ -290,9 +275,8 @@ static struct proto stft_graph(int frame, size_t rank)
     return build_model(g, 17);
 }
 
-static void test_spectrum(void **state)
+TEST(test_spectrum)
 {
-    (void)state;
     struct pith_model *m = import(stft_graph(8, 2), NULL);
     assert_int_equal(output(m, 0)->rank, 4);
     assert_int_equal(output(m, 0)->dim[2], 5);
@@ -310,9 +294,8 @@ static void test_spectrum(void **state)
            "net.onnx: node 'f' (STFT): frames of 17, 4 apart, of a signal of 16");
 }
 
-static void test_formulas(void **state)
+TEST(test_formulas)
 {
-    (void)state;
     struct pith_model *m =
         import(build_model(graph_of(build_node("Tan", "t", "x -> y")), 13), NULL);
     nodes_are(m, 3, PITH_OP_UNARY, PITH_OP_UNARY, PITH_OP_DIV);
@@ -327,9 +310,8 @@ static void test_formulas(void **state)
 }
 
 /* A slope of one a channel, as opset 6 has it, becomes [C, 1, 1]. */
-static void test_early_slope(void **state)
+TEST(early_slope)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("PRelu", "p", "x slope -> y"));
     build_floats(&g, "slope", 1, 1, 1, 3);
@@ -352,9 +334,8 @@ static struct proto axes_graph(int length)
 }
 
 /* No axes at all mean all axes; an open length is that of the values. */
-static void test_frozen_lengths(void **state)
+TEST(frozen_lengths)
 {
-    (void)state;
     struct pith_input_value none = {"axes", ""}, one = {"axes", "1"}, two = {"axes", "0,1"};
     struct pith_model *m = import(axes_graph(0), &none);
     assert_int_equal(output(m, 0)->dim[1], 1);
@@ -368,9 +349,8 @@ static void test_frozen_lengths(void **state)
            "net.onnx: input 'axes' has 1 elements, 0 values are given");
 }
 
-static void test_input_without_elements(void **state)
+TEST(input_without_elements)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Relu", "", "x -> y"));
     build_input(&g, "x", 2, 3, 0);
@@ -408,9 +388,8 @@ static struct pith_model *replaced_columns(int rows, int first, int step, int co
 }
 
 /* A list of places that is a slice is not kept (numbers: tests/conformance/movement_cases.py). */
-static void test_slice_as_places(void **state)
+TEST(slice_as_places)
 {
-    (void)state;
     struct pith_model *m = replaced_columns(40, 0, 2, 2, false, 1);
     nodes_are(m, 6, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_CONCAT,
               PITH_OP_RELU);
@@ -450,9 +429,8 @@ static struct proto batch_norm_graph(const char *outputs, int64_t opset, bool is
 
 /* Opsets 7 to 13 have no attribute for it: only the training form has the statistics of the batch.
  * Empty names are outputs that are not there, and opset 6 has is_test. */
-static void test_batch_norm_in_training(void **state)
+TEST(batch_norm_in_training)
 {
-    (void)state;
     static const char *const training[] = {"y m", "y m v", "y m v a b", "y ' ' a"},
                              *const inference[] = {"y", "y '", "y ' ' ' '"};
     for (int64_t opset = 7; opset < 14; opset++) {
@@ -472,9 +450,8 @@ static void test_batch_norm_in_training(void **state)
 }
 
 /* What computes in double is refused, whatever it is cast to behind it. */
-static void test_cast_of_double(void **state)
+TEST(cast_of_double)
 {
-    (void)state;
     const double one = 1;
     struct proto g = graph_of(build_node("Add", "a", "x d -> t")),
                  cast = build_node("Cast", "c", "t -> y");
@@ -520,9 +497,8 @@ static struct pith_weight_ref left_layer(struct proto node, bool grouped, int ba
 }
 
 /* No matter on which side of a product it is, a constant is the weight of a layer. */
-static void test_constant_left_operand(void **state)
+TEST(constant_left_operand)
 {
-    (void)state;
     static const struct {
         bool grouped;
         int batch, parts;
@@ -545,9 +521,8 @@ static void test_constant_left_operand(void **state)
 }
 
 /* Rows of a weight meet rows of what they are multiplied with. */
-static void test_turned_operand(void **state)
+TEST(turned_operand)
 {
-    (void)state;
     struct proto g = {0}, node = build_node("Gemm", "turned", "x w -> y");
     build_attr_int(&node, "transA", 1);
     proto_message(&g, GRAPH_NODE, node);
@@ -560,31 +535,4 @@ static void test_turned_operand(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_part_of_a_shape),
-        cmocka_unit_test(test_nothing_left),
-        cmocka_unit_test(test_split_with_empty_parts),
-        cmocka_unit_test(test_backward_slice),
-        cmocka_unit_test(test_dropout),
-        cmocka_unit_test(test_output_names),
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_wrapped_pad),
-        cmocka_unit_test(test_antialias),
-        cmocka_unit_test(test_cut_out),
-        cmocka_unit_test(test_one_hot_of_floats),
-        cmocka_unit_test(test_pool_indices),
-        cmocka_unit_test(test_spectrum),
-        cmocka_unit_test(test_formulas),
-        cmocka_unit_test(test_early_slope),
-        cmocka_unit_test(test_frozen_lengths),
-        cmocka_unit_test(test_input_without_elements),
-        cmocka_unit_test(test_slice_as_places),
-        cmocka_unit_test(test_batch_norm_in_training),
-        cmocka_unit_test(test_cast_of_double),
-        cmocka_unit_test(test_constant_left_operand),
-        cmocka_unit_test(test_turned_operand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,13 +2,10 @@
 /* What pith_model_write_onnx writes must import again as the network it was: same nodes, same
  * attributes, same constants. (That onnxruntime reads it and computes the same:
  * tests/conformance.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_info.h"
@@ -79,9 +76,8 @@ static void round_trip(struct proto graph, int64_t opset)
     free(file.data);
 }
 
-static void test_network(void **state)
+TEST(test_network)
 {
-    (void)state;
     struct proto g = {0};
     struct proto conv = build_node("Conv", "c1", "x w b -> c");
     build_attr_text(&conv, "auto_pad", "SAME_UPPER");
@@ -110,9 +106,8 @@ static void test_network(void **state)
     round_trip(g, 13);
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
-    (void)state;
     struct proto g = {0};
     struct proto split = build_node("Split", "sp", "u sizes -> a b");
     build_attr_int(&split, "axis", 1);
@@ -139,9 +134,8 @@ static void test_lists(void **state)
 }
 
 /* Opset 13 has no Softmax over several axes and no HardSwish: several nodes say the same. */
-static void test_spelled_out(void **state)
+TEST(spelled_out)
 {
-    (void)state;
     static const uint32_t flat[] = {PITH_OP_FLATTEN, PITH_OP_SOFTMAX, PITH_OP_RESHAPE};
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Softmax", "s", "x -> y"));
@@ -172,9 +166,8 @@ static void test_spelled_out(void **state)
 }
 
 /* A model without names, as a compact file gives it. */
-static void test_nameless(void **state)
+TEST(test_nameless)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Gemm", "a", "x w -> t"));
     proto_message(&g, GRAPH_NODE, build_node("Relu", "b", "t -> y"));
@@ -195,9 +188,8 @@ static void test_nameless(void **state)
     free(file.data);
 }
 
-static void test_unsupported(void **state)
+TEST(test_unsupported)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Relu", "b", "x -> y"));
     build_input(&g, "x", 1, 3);
@@ -229,9 +221,8 @@ static struct pith_model *cast_and_scaled(void)
 }
 
 /* What import refuses, export does not write: a .pith may hold such a scale and such a cast. */
-static void test_what_import_refuses(void **state)
+TEST(what_import_refuses)
 {
-    (void)state;
     static const float scales[] = {-0.5f, INFINITY};
     struct pith_buffer out;
     for (int i = 0; i < 4; i++) {
@@ -255,12 +246,4 @@ static void test_what_import_refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_network),     cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_spelled_out), cmocka_unit_test(test_nameless),
-        cmocka_unit_test(test_unsupported), cmocka_unit_test(test_what_import_refuses),
-    };
-    return cmocka_run_group_tests_name("onnx_export", tests, NULL, NULL);
-}
+RUN_TESTS

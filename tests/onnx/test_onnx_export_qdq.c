@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Layers of integers written in the QDQ format: which operators stand in the file, and that
  * importing it gives the same network, constants to the bit. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_info.h"
@@ -132,9 +130,8 @@ static void build_result(struct proto *g)
     add(g, "DequantizeLinear", "q sy zx -> y");
 }
 
-static void test_convolution(void **state)
+TEST(test_convolution)
 {
-    (void)state;
     struct proto g = {0};
     build_input(&g, "x", 4, 1, 2, 3, 3);
     build_operands(&g, 4, 0);
@@ -143,9 +140,8 @@ static void test_convolution(void **state)
     expect(g, PITH_OP_CONV_INTEGER, "Conv", NULL);
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     struct proto g = {0};
     build_input(&g, "x", 2, 2, 2);
     build_operands(&g, 2, 1);
@@ -155,9 +151,8 @@ static void test_gemm(void **state)
 }
 
 /* More than two axes: MatMul, and the bias as an Add. */
-static void test_matmul(void **state)
+TEST(test_matmul)
 {
-    (void)state;
     for (int biased = 0; biased < 2; biased++) {
         struct proto g = {0};
         build_input(&g, "x", 3, 1, 3, 2);
@@ -203,9 +198,8 @@ static void is_one_constant(const struct pith_model *m)
     assert_int_equal(ways, 3);
 }
 
-static void test_both_ways(void **state)
+TEST(both_ways)
 {
-    (void)state;
     for (int deep = 0; deep < 2; deep++) {
         struct proto g = {0};
         build_both_ways(&g, deep);
@@ -219,9 +213,8 @@ static void test_both_ways(void **state)
 }
 
 /* Floats from the sums, nothing rounded. */
-static void test_without_grid_of_the_output(void **state)
+TEST(without_grid_of_the_output)
 {
-    (void)state;
     for (int conv = 0; conv < 2; conv++) {
         struct proto g = {0};
         if (conv)
@@ -249,9 +242,8 @@ static void leave_grid(struct pith_model *m)
             m->values[m->nodes[i].out[0]].grid = &g;
 }
 
-static void test_between_layers(void **state)
+TEST(between_layers)
 {
-    (void)state;
     struct proto g = {0};
     build_input(&g, "x", 2, 2, 2);
     build_operands(&g, 2, 1);
@@ -265,9 +257,8 @@ static void test_between_layers(void **state)
 
 /* A scale for each channel of what a depthwise convolution reads: a layer of integers after import,
  * whose file has one scale a value and so runs elsewhere. */
-static void test_scales_of_channels(void **state)
+TEST(scales_of_channels)
 {
-    (void)state;
     static const int64_t two[1] = {2}, w_dims[4] = {2, 1, 1, 1};
     static const float scales[2] = {0.3f, 0.05f}, w_scale = 0.01f, y_scale = 0.7f;
     static const int8_t w[2] = {3, -100};
@@ -306,13 +297,4 @@ static void test_scales_of_channels(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolution),    cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_matmul),         cmocka_unit_test(test_without_grid_of_the_output),
-        cmocka_unit_test(test_between_layers), cmocka_unit_test(test_scales_of_channels),
-        cmocka_unit_test(test_both_ways),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

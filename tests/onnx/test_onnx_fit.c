@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_onnx_fit.c - formulas found again from their values at some sizes, and numbers that follow
  * none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "onnx/onnx_fit.h"
 
 /* A, B and C: at a base, each alone at two others, and five times all at others. */
@@ -80,9 +77,8 @@ static const struct {
     {2, "(A + B)/3", NULL},
 };
 
-static void test_formulas(void **state)
+TEST(test_formulas)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++) {
         struct onnx_fit f;
         struct size_expression e;
@@ -102,10 +98,9 @@ static void test_formulas(void **state)
 }
 
 /* One number of any pass but the last, which a broken product explains: nothing is found. */
-static void test_each_pass_counts(void **state)
+TEST(each_pass_counts)
 {
     static const char *const of[] = {"A + B", "A*B", "2*A - 3*B + 1"};
-    (void)state;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct onnx_fit f;
         struct size_expression e, again;
@@ -124,12 +119,11 @@ static void test_each_pass_counts(void **state)
 }
 
 /* A product whose factors do not both differ in the last pass: nothing divides by 0. */
-static void test_same_in_last_pass(void **state)
+TEST(same_in_last_pass)
 {
     struct onnx_fit f;
     struct size_expression e;
     char text[64];
-    (void)state;
     fill(&f, 2);
     f.size[f.n_passes - 1][0] = f.size[0][0];
     for (uint32_t k = 0; k < f.n_passes; k++)
@@ -140,12 +134,11 @@ static void test_same_in_last_pass(void **state)
 }
 
 /* Divided by 300, which few sizes show: several rests fit, until further numbers rule them out. */
-static void test_undecided(void **state)
+TEST(test_undecided)
 {
     struct onnx_fit f;
     struct size_expression e;
     char text[64];
-    (void)state;
     fill(&f, 1);
     for (uint32_t k = 0; k < f.n_passes; k++)
         f.size[k][0] *= 9973;
@@ -166,12 +159,11 @@ static void test_undecided(void **state)
 }
 
 /* B is always A: the formula names A alone. */
-static void test_skipped(void **state)
+TEST(test_skipped)
 {
     struct onnx_fit f;
     struct size_expression e;
     char text[64];
-    (void)state;
     fill(&f, 2);
     f.skipped[1] = true;
     for (uint32_t k = 0; k < f.n_passes; k++) {
@@ -186,11 +178,4 @@ static void test_skipped(void **state)
     assert_false(pith_onnx_fit(&f, &e));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas), cmocka_unit_test(test_each_pass_counts),
-        cmocka_unit_test(test_same_in_last_pass), cmocka_unit_test(test_undecided),
-        cmocka_unit_test(test_skipped)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

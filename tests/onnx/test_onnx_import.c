@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What import makes of an ONNX file: normalised attributes, folded constants, definite shapes - and
  * the message for each thing it refuses. Numbers against another runtime: tests/conformance. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "failing_import.h"
@@ -43,9 +40,8 @@ static struct proto conv_graph(struct proto conv)
     return build_model(g, 13);
 }
 
-static void test_auto_pad(void **state)
+TEST(test_auto_pad)
 {
-    (void)state;
     static const struct {
         const char *mode;
         int pads[4];
@@ -67,9 +63,8 @@ static void test_auto_pad(void **state)
 }
 
 /* Lists of nothing but defaults are left out of files; others stay. */
-static void test_default_lists(void **state)
+TEST(default_lists)
 {
-    (void)state;
     for (int stride = 1; stride <= 2; stride++) {
         struct proto conv = build_node("Conv", "conv1", "x w -> y");
         build_attr_ints(&conv, "strides", 2, stride, 1);
@@ -89,9 +84,8 @@ static void test_default_lists(void **state)
 }
 
 /* Zeros between taps: of both axes, of columns alone; where one is not zero all stay. */
-static void test_taps_apart(void **state)
+TEST(taps_apart)
 {
-    (void)state;
     for (int kind = 0; kind < 3; kind++) {
         float w[4 * 25] = {0};
         for (int i = 0; i < 4; i++)
@@ -122,9 +116,8 @@ static void test_taps_apart(void **state)
     }
 }
 
-static void test_conv_messages(void **state)
+TEST(conv_messages)
 {
-    (void)state;
     struct proto conv = build_node("Conv", "conv1", "x w -> y");
     build_attr_ints(&conv, "kernel_shape", 2, 3, 3);
     struct proto file = conv_graph(conv);
@@ -157,9 +150,8 @@ static void test_conv_messages(void **state)
 }
 
 /* B [K=2, N=3] = 0..5 must become [3, 2] with trans_b. */
-static void test_gemm_transposed(void **state)
+TEST(gemm_transposed)
 {
-    (void)state;
     static const float want[6] = {0, 3, 1, 4, 2, 5};
     for (int op = 0; op < 2; op++) {
         struct proto g = {0};
@@ -182,9 +174,8 @@ static void test_gemm_transposed(void **state)
 }
 
 /* The same matrix transposed for one node and as it is for another: two values, two names. */
-static void test_shared_weight(void **state)
+TEST(shared_weight)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("MatMul", "a", "x w -> t"));
     proto_message(&g, GRAPH_NODE, build_node("Add", "b", "t w -> y"));
@@ -200,9 +191,8 @@ static void test_shared_weight(void **state)
     pith_model_free(m);
 }
 
-static void test_fold(void **state)
+TEST(test_fold)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "c s -> d"));
     proto_message(&g, GRAPH_NODE, build_node("Relu", "p", "d -> e"));
@@ -227,9 +217,8 @@ static void test_fold(void **state)
 
 /* Dropout and Identity vanish; a result keeps the name of the output it feeds; an input that is an
  * output passes through an Identity node. */
-static void test_vanish(void **state)
+TEST(test_vanish)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
     proto_message(&g, GRAPH_NODE, build_node("Dropout", "d", "t -> u"));
@@ -261,9 +250,8 @@ static struct proto wire_graph(const char *const *nodes, size_t n, int64_t opset
     return build_model(g, opset);
 }
 
-static void test_graph_errors(void **state)
+TEST(graph_errors)
 {
-    (void)state;
     const char *cycle[] = {"x b -> a", "a x -> b", "b x -> y"};
     struct proto file = wire_graph(cycle, 3, 13);
     refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add) depends on its own output");
@@ -295,9 +283,8 @@ static struct proto early_graph(const char *op, bool with_axis)
     return build_model(g, 6);
 }
 
-static void test_early_opsets(void **state)
+TEST(early_opsets)
 {
-    (void)state;
     struct proto file = early_graph("Add", false);
     struct pith_model *m = import(&file, NULL);
     assert_int_equal(m->nodes[0].op, PITH_OP_ADD);
@@ -324,9 +311,8 @@ static struct proto lp_pool_graph(const char *op, float p)
     return build_model(g, 1);
 }
 
-static void test_lp_pool_of_opset_1(void **state)
+TEST(lp_pool_of_opset_1)
 {
-    (void)state;
     struct proto file = lp_pool_graph("GlobalLpPool", 3.0f);
     struct pith_model *m = import(&file, NULL);
     assert_int_equal(m->nodes[0].op, PITH_OP_LP_POOL);
@@ -340,9 +326,8 @@ static void test_lp_pool_of_opset_1(void **state)
            "net.onnx: node 'n' (LpPool): kernel_shape has 0 entries, 1 spatial dims need 1");
 }
 
-static void test_unsorted(void **state)
+TEST(test_unsorted)
 {
-    (void)state;
     const char *nodes[] = {"b x -> y", "a x -> b", "x x -> a"};
     struct proto file = wire_graph(nodes, 3, 13);
     struct pith_model *m = import(&file, NULL);
@@ -353,9 +338,8 @@ static void test_unsorted(void **state)
 }
 
 /* 40,000 nodes in reverse order: the walk must not recurse. */
-static void test_long_chain(void **state)
+TEST(long_chain)
 {
-    (void)state;
     enum { N = 40000 };
     struct proto g = {0};
     for (int i = N; i-- > 0;) {
@@ -396,9 +380,8 @@ static struct proto six_elements(int columns)
     return build_model(g, 13);
 }
 
-static void test_open_sizes(void **state)
+TEST(open_sizes)
 {
-    (void)state;
     struct proto file = open_graph();
     struct pith_model *m = import(&file, NULL);
     const uint32_t sizes[3] = {2, 17, 300};
@@ -438,9 +421,8 @@ static void test_open_sizes(void **state)
            "node 'r' (Reshape): its inputs and attributes do not fit: f32 1x11)");
 }
 
-static void test_shapes_and_frozen_inputs(void **state)
+TEST(shapes_and_frozen_inputs)
 {
-    (void)state;
     struct proto file = open_graph();
     struct pith_input_shape shape = {"x", 4, {0, 3, 5, 6}};
     struct pith_input_value frozen = {"k", "2.5"};
@@ -480,9 +462,8 @@ static void test_shapes_and_frozen_inputs(void **state)
 }
 
 /* A Reshape to fixed numbers holds the batch at 1. */
-static void test_batch_held(void **state)
+TEST(batch_held)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x s -> y"));
     build_ints(&g, "s", 2, 1, 6);
@@ -495,9 +476,8 @@ static void test_batch_held(void **state)
     pith_model_free(m);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
     proto_message(&g, GRAPH_NODE, build_node("NonZero", "nz", "t -> y"));
@@ -532,9 +512,8 @@ static struct proto unsupported_graph(void)
     return build_model(g, 13);
 }
 
-static void test_unsupported(void **state)
+TEST(test_unsupported)
 {
-    (void)state;
     struct proto file = unsupported_graph(), again = {0};
     proto_raw(&again, file.data, file.n);
     refuse(
@@ -561,9 +540,8 @@ static void test_unsupported(void **state)
     free(again.data);
 }
 
-static void test_check_open_dims_and_nan(void **state)
+TEST(check_open_dims_and_nan)
 {
-    (void)state;
     struct proto file = open_graph();
     struct pith_onnx_report *r = NULL;
     assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, &r, NULL), PITH_OK);
@@ -594,9 +572,8 @@ static void test_check_open_dims_and_nan(void **state)
 }
 
 /* Types that become another: f16 in raw bytes, f16 and bool in int32_data, f64, u32. */
-static void test_element_types(void **state)
+TEST(element_types)
 {
-    (void)state;
     enum { F16 = 10, F64 = 11 };
     const int64_t dims[1] = {2};
     const uint16_t halves[2] = {0x3c00, 0xc100}; /* 1, -2.5 */
@@ -631,9 +608,8 @@ static void test_element_types(void **state)
 }
 
 /* x [n] + c, where c is a Constant by a list or a single number, of floats or integers. */
-static void test_constants(void **state)
+TEST(test_constants)
 {
-    (void)state;
     static const char *const names[] = {"value_float", "value_floats", "value_int", "value_ints"};
     for (uint32_t kind = 0; kind < 4; kind++)
         for (uint32_t n = 1; n <= (kind % 2 ? 3 : 1); n += 2) {
@@ -666,9 +642,8 @@ static void test_constants(void **state)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static void test_every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
-    (void)state;
     struct pith_input_value frozen = {"s", "6"};
     struct pith_import_opts opts = {
         .size_bytes = sizeof opts, .set_inputs = &frozen, .n_set_inputs = 1};
@@ -687,9 +662,8 @@ static void test_every_allocation_fails_once(void **state)
     free(file.data);
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Gemm", "m", "x w -> y"));
     build_floats(&g, "w", 0, 1, 2, 100, 300);
@@ -720,9 +694,8 @@ static struct proto read_real(const char *name)
     return file;
 }
 
-static void test_real_networks(void **state)
+TEST(real_networks)
 {
-    (void)state;
     static const struct {
         const char *name;
         uint32_t nodes;
@@ -758,33 +731,4 @@ static void test_real_networks(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_auto_pad),
-        cmocka_unit_test(test_default_lists),
-        cmocka_unit_test(test_taps_apart),
-        cmocka_unit_test(test_conv_messages),
-        cmocka_unit_test(test_gemm_transposed),
-        cmocka_unit_test(test_shared_weight),
-        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_vanish),
-        cmocka_unit_test(test_graph_errors),
-        cmocka_unit_test(test_early_opsets),
-        cmocka_unit_test(test_lp_pool_of_opset_1),
-        cmocka_unit_test(test_unsorted),
-        cmocka_unit_test(test_long_chain),
-        cmocka_unit_test(test_open_sizes),
-        cmocka_unit_test(test_shapes_and_frozen_inputs),
-        cmocka_unit_test(test_batch_held),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_check_open_dims_and_nan),
-        cmocka_unit_test(test_element_types),
-        cmocka_unit_test(test_every_allocation_fails_once),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_real_networks),
-    };
-    return cmocka_run_group_tests_name("onnx_import", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Local functions: their nodes in place of the call, with the call's attributes and under its name;
  * and what is refused, among it what would never end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "onnx_refusal.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
@@ -50,9 +47,8 @@ static void alpha_is(struct proto file, float alpha)
     pith_model_free(m);
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
-    (void)state;
     struct proto call = build_call("leaky", "call", "x -> y");
     build_attr_float(&call, "slope", 0.25f);
     alpha_is(calling(call, leaky(), (struct proto){0}), 0.25f);
@@ -61,9 +57,8 @@ static void test_attributes(void **state)
 }
 
 /* A default of the function's (attribute_proto) gives way to the call's. */
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     for (int given = 0; given < 2; given++) {
         struct proto f = leaky(), slope = {0};
         struct proto call = build_call("leaky", "call", "x -> y");
@@ -78,9 +73,8 @@ static void test_defaults(void **state)
 }
 
 /* outer(a, c) -> d: leaky(a) with slope = its own `s`, then Add with c where there is one */
-static void test_nested(void **state)
+TEST(test_nested)
 {
-    (void)state;
     struct proto f = build_function("outer", "a c -> d e");
     struct proto inner = build_call("leaky", "step", "a -> t");
     build_attr_ref(&inner, "slope", "s", FLOAT_ATTRIBUTE);
@@ -99,9 +93,8 @@ static void test_nested(void **state)
 }
 
 /* Each call has values of its own. */
-static void test_called_twice(void **state)
+TEST(called_twice)
 {
-    (void)state;
     struct proto graph = {0};
     proto_message(&graph, GRAPH_NODE, build_call("leaky", "one", "x -> t"));
     proto_message(&graph, GRAPH_NODE, build_call("leaky", "two", "t -> y"));
@@ -117,9 +110,8 @@ static void test_called_twice(void **state)
 }
 
 /* A function may be of an older opset than the file: its Squeeze has an attribute then. */
-static void test_opset_of_function(void **state)
+TEST(opset_of_function)
 {
-    (void)state;
     struct proto f = build_function("lift", "a -> b"), set = {0};
     struct proto node = build_node("Unsqueeze", "u", "a -> b");
     build_attr_ints(&node, "axes", 1, 0);
@@ -142,9 +134,8 @@ static void test_opset_of_function(void **state)
 }
 
 /* f calls g, g calls f; f calls itself. */
-static void test_recursion(void **state)
+TEST(test_recursion)
 {
-    (void)state;
     struct proto f = build_function("f", "a -> b"), g = build_function("g", "a -> b");
     proto_message(&f, FUNCTION_NODE, build_call("g", "fg", "a -> b"));
     proto_message(&g, FUNCTION_NODE, build_call("f", "gf", "a -> b"));
@@ -182,9 +173,8 @@ static struct proto tower(unsigned levels, unsigned calls)
     return model;
 }
 
-static void test_growth(void **state)
+TEST(test_growth)
 {
-    (void)state;
     struct pith_model *m = import_file(tower(10, 2));
     assert_int_equal(m->n_nodes, 1024);
     pith_model_free(m);
@@ -201,9 +191,8 @@ static void test_growth(void **state)
 }
 
 /* Functions that only call others multiply too, without a node of their own. */
-static void test_growth_without_nodes(void **state)
+TEST(growth_without_nodes)
 {
-    (void)state;
     struct proto graph = {0};
     proto_message(&graph, GRAPH_NODE, build_call("f0", "top", "x -> y"));
     build_input(&graph, "x", 2, 2, 3);
@@ -222,9 +211,8 @@ static void test_growth_without_nodes(void **state)
                 "its functions and bodies hold more than 4194304 names once they are expanded");
 }
 
-static void test_wrong_calls(void **state)
+TEST(wrong_calls)
 {
-    (void)state;
     struct proto none = {0};
     refuse_file(calling(build_call("leaky", "c", "x x -> y"), leaky(), none), PITH_ERR_CORRUPT,
                 "node 'c' (leaky): it has more inputs than its function");
@@ -258,9 +246,8 @@ static void test_wrong_calls(void **state)
 }
 
 /* An attribute may refer to another only where there is one, and a body only to its own names. */
-static void test_wrong_references(void **state)
+TEST(wrong_references)
 {
-    (void)state;
     struct proto none = {0}, node = build_node("LeakyRelu", "r", "x -> y");
     build_attr_ref(&node, "alpha", "slope", FLOAT_ATTRIBUTE);
     refuse_file(calling(node, none, none), PITH_ERR_CORRUPT,
@@ -277,9 +264,8 @@ static void test_wrong_references(void **state)
 }
 
 /* Each reference is looked up among all attributes of the call: the product is bounded. */
-static void test_many_references(void **state)
+TEST(many_references)
 {
-    (void)state;
     struct proto f = build_function("f", "a -> b"), call = build_call("f", "c", "x -> y");
     struct proto node = build_node("Relu", "r", "a -> b");
     for (int i = 0; i < 2100; i++) {
@@ -327,9 +313,8 @@ static struct proto nested_branches(int depth)
     return model;
 }
 
-static void test_nested_branches(void **state)
+TEST(test_nested_branches)
 {
-    (void)state;
     pith_model_free(import_file(nested_branches(16)));
     refuse_file(nested_branches(17), PITH_ERR_UNSUPPORTED,
                 "node 'f1/f2/f3/f4/f5/f6/f7/f8/f9/f10/f11/f12/f13/f14/f15/f16/f17/f17' (If): loops "
@@ -337,9 +322,8 @@ static void test_nested_branches(void **state)
 }
 
 /* A default attribute is scanned like everything else: it may not nest without end. */
-static void test_hostile_default(void **state)
+TEST(hostile_default)
 {
-    (void)state;
     struct proto f = leaky(), attribute = {0};
     for (int i = 0; i < 60; i++) { /* attribute > graph > node > attribute > ... */
         struct proto outer = {0};
@@ -355,22 +339,4 @@ static void test_hostile_default(void **state)
     free(file.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_called_twice),
-        cmocka_unit_test(test_opset_of_function),
-        cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_growth_without_nodes),
-        cmocka_unit_test(test_wrong_calls),
-        cmocka_unit_test(test_wrong_references),
-        cmocka_unit_test(test_many_references),
-        cmocka_unit_test(test_nested_branches),
-        cmocka_unit_test(test_hostile_default),
-    };
-    return cmocka_run_group_tests_name("onnx_inline", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_onnx_inputs.c - inputs that options freeze or give a shape: values to the ends of each type,
  * from text and from files, and each refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <inttypes.h>
 #include <unistd.h>
+#include "test_run.h"
 #include "network_text.h"
 #include "pith_data.h"
 
@@ -56,7 +53,7 @@ static void freezes(const char *type, const char *dims, const char *value, const
     free(file.data);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
     static const char number[] = "value 0 given for input 'v' is no number that fits";
     static const char second[] = "value 1 given for input 'v' is no number that fits";
@@ -108,12 +105,11 @@ static void test_text(void **state)
         {"f32", "2147483647,2147483647,2147483647", "1",
          "input 'v' has too many elements, 1 values are given: give --input-shape too"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         freezes(cases[i].type, cases[i].dims, cases[i].value, cases[i].made);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
     static const float f32[] = {1.5f, -2, 300};
     static const double f64[] = {1.5, -2, 300};
@@ -155,7 +151,6 @@ static void test_file(void **state)
     };
     char path[] = "/tmp/pith_inputs_XXXXXX", text[64], bad[128];
     const uint32_t three = 3;
-    (void)state;
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -174,7 +169,7 @@ static void test_file(void **state)
     freezes("i64", "3", text, bad);
 }
 
-static void test_shapes(void **state)
+TEST(test_shapes)
 {
     static const char one[] = "x f32 [N,a,4] | Relu x -> y | y",
                       fixed[] = "x f32 [1,2] | Relu x -> y | y",
@@ -199,7 +194,6 @@ static void test_shapes(void **state)
         {fixed, {"x", 2, {5, 3}}, "input 'x' dim 1 is 2 in the file, 3 is given"},
         {one, {"x", 3, {2147483647, 2147483647, 4}}, "input 'x' has too many elements"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct pith_import_opts opts = {
             .size_bytes = sizeof opts, .shapes = &cases[i].shape, .n_shapes = 1};
@@ -222,7 +216,7 @@ static void test_shapes(void **state)
     }
 }
 
-static void test_other_inputs(void **state)
+TEST(other_inputs)
 {
     static const struct {
         const char *net, *why;
@@ -238,7 +232,6 @@ static void test_other_inputs(void **state)
         {"x f32 [1]; v c64 [1] | Add x v -> y | y",
          "f: input 'v' has type unknown to this version"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct pith_model *m = NULL;
         struct pith_error err = {0};
@@ -250,10 +243,4 @@ static void test_other_inputs(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_file),
-                                       cmocka_unit_test(test_shapes),
-                                       cmocka_unit_test(test_other_inputs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

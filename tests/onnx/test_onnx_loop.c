@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Scan, Loop and If: what import makes of them, node by node, and what it refuses. That the results
  * are those of another runtime: tests/conformance/loop_cases.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "failing_import.h"
 #include "pith_onnx.h"
 #include "onnx_refusal.h"
@@ -60,9 +57,8 @@ static struct proto scan_node(const char *links, struct proto body)
     return node;
 }
 
-static void test_scan(void **state)
+TEST(test_scan)
 {
-    (void)state;
     struct pith_model *m = import_file(scan_file(scan_node("init x -> last y", sum_body()), 11));
     const uint32_t ops[] = {PITH_OP_LOOP, PITH_OP_GATHER, PITH_OP_ADD, PITH_OP_MUL,
                             PITH_OP_LOOP_END};
@@ -80,9 +76,8 @@ static void test_scan(void **state)
 }
 
 /* Axis 1 backwards into axis 1: the index is counted down, what is collected turned and moved. */
-static void test_scan_axes(void **state)
+TEST(scan_axes)
 {
-    (void)state;
     struct proto node = scan_node("init x -> last y", sum_body());
     build_attr_ints(&node, "scan_input_axes", 1, -1);
     build_attr_ints(&node, "scan_input_directions", 1, 1);
@@ -106,9 +101,8 @@ static void test_scan_axes(void **state)
 
 /* What the body takes from around it is computed before the loop, wherever the file has it; what
  * is not needed in the body is not computed; a state that only feeds itself is gone. */
-static void test_captures_and_dead_nodes(void **state)
+TEST(captures_and_dead_nodes)
 {
-    (void)state;
     struct proto body = {0}, g = {0};
     proto_message(&body, GRAPH_NODE, build_node("Mul", "mul", "w e -> o"));
     proto_message(&body, GRAPH_NODE, build_node("NonZero", "unused", "e -> q"));
@@ -146,9 +140,8 @@ static void refuse_scan(const char *attr, int n, int a, int b, const char *text)
     assert_string_equal(err.text + strlen("net.onnx: node 'scan' (Scan): "), text);
 }
 
-static void test_wrong_scans(void **state)
+TEST(wrong_scans)
 {
-    (void)state;
     refuse_scan("scan_input_axes", 1, 2, 0, "scan_input_axes 2 is outside a tensor of 2 dims");
     refuse_scan("scan_input_axes", 2, 0, 0, "scan_input_axes has 2 entries, not 1");
     refuse_scan("scan_output_axes", 1, -3, 0, "scan_output_axes -3 is outside a tensor of 2 dims");
@@ -187,9 +180,8 @@ static void test_wrong_scans(void **state)
 }
 
 /* The body takes the Scan's own result; nodes of the body form a ring. */
-static void test_cycles_through_bodies(void **state)
+TEST(cycles_through_bodies)
 {
-    (void)state;
     struct proto body = {0};
     proto_message(&body, GRAPH_NODE, build_node("Add", "add", "s y -> t"));
     body_input(&body, "s", BUILD_FLOAT, 1);
@@ -209,9 +201,8 @@ static void test_cycles_through_bodies(void **state)
                 "node 'a' (Add) depends on its own output");
 }
 
-static void test_state_must_keep_its_shape(void **state)
+TEST(state_must_keep_its_shape)
 {
-    (void)state;
     struct proto body = {0};
     proto_message(&body, GRAPH_NODE, build_node("Concat", "grow", "s e -> t"));
     body_input(&body, "s", BUILD_FLOAT, 1);
@@ -304,9 +295,8 @@ static void loop_is(struct proto file, int trips, int has_count, int has_cond, u
     pith_model_free(m);
 }
 
-static void test_loop_conditions(void **state)
+TEST(loop_conditions)
 {
-    (void)state;
     loop_is(loop_file("five yes x -> y z", loop_body("c"), "y -> r"), 5, 0, 0, 4);
     loop_is(loop_file("five ' x -> y z", loop_body("yes"), "z -> r"), 5, 0, 0, 4);
     loop_is(loop_file("five yes x -> y z", loop_body("no"), "y -> r"), 1, 0, 0, 4);
@@ -324,9 +314,8 @@ static void test_loop_conditions(void **state)
 }
 
 /* What a refusal advises works: the count is given, and what is collected has a size. */
-static void test_frozen_count(void **state)
+TEST(frozen_count)
 {
-    (void)state;
     const struct pith_input_value frozen = {"n", "4"};
     const struct pith_import_opts opts = {
         .size_bytes = sizeof opts, .set_inputs = &frozen, .n_set_inputs = 1};
@@ -342,9 +331,8 @@ static void test_frozen_count(void **state)
 }
 
 /* x[i + 1 : i + 3] is a Gather of two indices; any other place or length is refused. */
-static void test_slice_by_iteration(void **state)
+TEST(slice_by_iteration)
 {
-    (void)state;
     static const struct {
         const char *start, *end;
         bool taken;
@@ -396,9 +384,8 @@ static void test_slice_by_iteration(void **state)
 }
 
 /* Of a loop that never runs the body is not even looked at. */
-static void test_loop_of_no_trips(void **state)
+TEST(loop_of_no_trips)
 {
-    (void)state;
     const uint32_t ops[] = {PITH_OP_RELU};
     for (int i = 0; i < 2; i++) {
         struct proto body = loop_body("c");
@@ -413,9 +400,8 @@ static void test_loop_of_no_trips(void **state)
                 "node 'relu' (Relu): input 0 'z' has no elements");
 }
 
-static void test_wrong_loops(void **state)
+TEST(wrong_loops)
 {
-    (void)state;
     refuse_file(loop_file("n yes x -> y z", loop_body("c"), "z -> r"), PITH_ERR_UNSUPPORTED,
                 "node 'loop' (Loop): the size of its output 'z' is known only at run time: "
                 "freeze its trip count 'n' with --set-input");
@@ -460,9 +446,8 @@ static struct proto nested_loops(int depth)
     return loop_file("five yes x -> y", body, "y -> r");
 }
 
-static void test_deep_nesting(void **state)
+TEST(deep_nesting)
 {
-    (void)state;
     struct pith_model *m = import_file(nested_loops(8));
     assert_int_equal(m->n_nodes, 2 * 8 + 2);
     pith_model_free(m);
@@ -501,9 +486,8 @@ static struct proto if_file(const char *links, struct proto first, struct proto 
     return build_model(g, 13);
 }
 
-static void test_if_at_run_time(void **state)
+TEST(if_at_run_time)
 {
-    (void)state;
     for (int list = 0; list < 2; list++) {
         struct pith_model *m = import_file(if_file(list ? "gos -> y" : "go -> y",
                                                    branch(build_node("Exp", "e", "x -> t"), "t"),
@@ -520,9 +504,8 @@ static void test_if_at_run_time(void **state)
 }
 
 /* The branch that is not taken may hold anything, and so may what it alone takes from around it. */
-static void test_if_known(void **state)
+TEST(if_known)
 {
-    (void)state;
     const uint32_t ops[] = {PITH_OP_UNARY};
     for (int i = 0; i < 2; i++) {
         struct proto good = branch(build_node("Exp", "e", "x -> t"), "t");
@@ -540,9 +523,8 @@ static void test_if_known(void **state)
                 "cut the graph before it with --outputs");
 }
 
-static void test_wrong_ifs(void **state)
+TEST(wrong_ifs)
 {
-    (void)state;
     struct proto flat = build_node("Flatten", "f", "x -> t");
     build_attr_int(&flat, "axis", 0);
     refuse_file(
@@ -609,9 +591,8 @@ static struct pith_model *written_and_read(const struct pith_model *m)
     return back;
 }
 
-static void test_written_as_onnx(void **state)
+TEST(written_as_onnx)
 {
-    (void)state;
     struct pith_model *m = import_file(all_in_one()), *back = written_and_read(m);
     uint32_t ops[64];
     assert_true(m->n_nodes < 64);
@@ -628,34 +609,11 @@ static void test_written_as_onnx(void **state)
     pith_model_free(m);
 }
 
-static void test_every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
-    (void)state;
     struct proto file = all_in_one();
     assert_true(fail_import(&file, NULL, SIZE_MAX) > 100);
     free(file.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_scan_axes),
-        cmocka_unit_test(test_captures_and_dead_nodes),
-        cmocka_unit_test(test_wrong_scans),
-        cmocka_unit_test(test_cycles_through_bodies),
-        cmocka_unit_test(test_state_must_keep_its_shape),
-        cmocka_unit_test(test_loop_conditions),
-        cmocka_unit_test(test_frozen_count),
-        cmocka_unit_test(test_slice_by_iteration),
-        cmocka_unit_test(test_loop_of_no_trips),
-        cmocka_unit_test(test_wrong_loops),
-        cmocka_unit_test(test_deep_nesting),
-        cmocka_unit_test(test_if_at_run_time),
-        cmocka_unit_test(test_if_known),
-        cmocka_unit_test(test_wrong_ifs),
-        cmocka_unit_test(test_written_as_onnx),
-        cmocka_unit_test(test_every_allocation_fails_once),
-    };
-    return cmocka_run_group_tests_name("onnx_loop", tests, NULL, NULL);
-}
+RUN_TESTS

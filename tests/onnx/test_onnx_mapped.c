@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_onnx_mapped.c - files that are mapped while they are imported. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "test_run.h"
 #include "pith_onnx.h"
 #include "onnx/onnx_read.h"
 #include "proto_builder.h"
@@ -79,9 +76,8 @@ static void counts_from(const struct pith_model *m, const char *name, float firs
 
 /* Pages of a mapped file are given back as its tensors are read, but not pages of the heap, where
  * short tensors are: they would come back as zeros, with all else that lies on them. */
-static void test_mapped_file_keeps_the_heap(void **state)
+TEST(mapped_file_keeps_the_heap)
 {
-    (void)state;
     struct straddling s = straddling_new();
     struct pith_alloc alloc = {straddling_alloc, straddling_free, &s};
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .alloc = &alloc};
@@ -109,10 +105,4 @@ static void test_mapped_file_keeps_the_heap(void **state)
     free(file.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mapped_file_keeps_the_heap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

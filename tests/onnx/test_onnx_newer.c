@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that go past what their reader was made for: opsets newer than it, and names longer than a
  * .pith stores. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
+#include "test_run.h"
 #include "op_interface/op_attr.h"
 #include "pith_pack.h"
 #include "import_refuse.h"
@@ -54,9 +51,8 @@ static struct proto unary_graph(const char *op, const char *attribute, int64_t o
 }
 
 /* 28 is known. What comes later is read as 28, unless a node has an attribute that 28 does not. */
-static void test_later_opsets(void **state)
+TEST(later_opsets)
 {
-    (void)state;
     struct warned w;
     struct proto file = unary_graph("Flatten", "axis", 28);
     pith_model_free(import_warned(&file, &w));
@@ -74,9 +70,8 @@ static void test_later_opsets(void **state)
 }
 
 /* Mod of floats without fmod, and the mode of SpaceToDepth, are news of opset 28. */
-static void test_opset_28(void **state)
+TEST(opset_28)
 {
-    (void)state;
     struct proto g = {0}, node = build_node("SpaceToDepth", "n", "x -> y");
     build_attr_int(&node, "blocksize", 2);
     build_attr_text(&node, "mode", "CRD");
@@ -137,9 +132,8 @@ static struct proto long_names_graph(size_t length, char last)
 }
 
 /* Two that differ in their last byte of 361 stay two, and the same ones at each import. */
-static void test_long_names(void **state)
+TEST(long_names)
 {
-    (void)state;
     struct warned w;
     struct pith_model *m[2];
     struct pith_buffer packed;
@@ -168,9 +162,8 @@ static void test_long_names(void **state)
 
 /* Inputs and outputs are called by their names: they keep 255 bytes, and a shortened one is
  * reported. No byte sequence of UTF-8 is cut in two. */
-static void test_long_name_of_output(void **state)
+TEST(long_name_of_output)
 {
-    (void)state;
     char name[301], links[320];
     struct warned w;
     for (int i = 0; i < 150; i++)
@@ -196,13 +189,4 @@ static void test_long_name_of_output(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_later_opsets),
-        cmocka_unit_test(test_opset_28),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_long_name_of_output),
-    };
-    return cmocka_run_group_tests_name("onnx_newer", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_onnx_open.c - one file with open sizes gives, at every choice of sizes, what the same
  * network with numbers in their place gives; and which networks cannot stay open, and why. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "failing_import.h"
 #include "network_text.h"
@@ -168,9 +165,8 @@ static void open_is_as_fixed(const char *net, const char *sizes)
                   read_network(network_file(net, &bound, false), what), 1e-6f, what);
 }
 
-static void test_open_as_fixed(void **state)
+TEST(open_as_fixed)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         for (size_t k = 0; k < 4 && networks[i].sizes[k]; k++)
             open_is_as_fixed(networks[i].net, networks[i].sizes[k]);
@@ -202,7 +198,7 @@ static const struct {
 
 /* What is padded to multiples takes any number. What takes multiples alone has a size that counts
  * them: others do not fit its inputs. */
-static void test_multiples(void **state)
+TEST(test_multiples)
 {
     static const struct {
         const char *net, *dim;
@@ -225,7 +221,6 @@ static void test_multiples(void **state)
          "ConvTranspose{strides=16,} p ~4x4x16 -> u; Add u x -> y | y",
          "16*seq"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         struct pith_model *m = read_network(network_file(nets[i].net, NULL, false), nets[i].net);
         assert_int_equal(m->n_sizes, 1);
@@ -235,9 +230,8 @@ static void test_multiples(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct proto file = network_file(refused[i].net, NULL, false);
         struct pith_model *m = NULL;
@@ -249,9 +243,8 @@ static void test_refused(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         struct proto file = network_file(networks[i].net, NULL, false);
         assert_true(fail_import(&file, NULL, 20) > 200);
@@ -260,7 +253,7 @@ static void test_no_memory(void **state)
 }
 
 /* Names of sizes, the values they have, their least, and their largest, in order. */
-static void test_chosen(void **state)
+TEST(test_chosen)
 {
     static const struct {
         const char *net, *sizes;
@@ -311,7 +304,6 @@ static void test_chosen(void **state)
          "ReduceSum{keepdims=0} s [2] -> m; Add m z -> y | y",
          "a 128, 1 to 17586; b 224, 101 to 1525201;"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         struct pith_model *m =
             read_network(network_file(chosen[i].net, NULL, false), chosen[i].net);
@@ -325,7 +317,7 @@ static void test_chosen(void **state)
 }
 
 /* Sizes that follow others have no names of their own. */
-static void test_related(void **state)
+TEST(test_related)
 {
     static const struct {
         const char *net, *open, *fixed;
@@ -342,7 +334,6 @@ static void test_related(void **state)
          "Mul x w -> z; Concat{axis=1} p z -> y | y",
          "seq=4 past=7", "seq=4 past=7 total=11"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *text = cases[i].net;
         struct bound_sizes open = bind_sizes(cases[i].open), fixed = bind_sizes(cases[i].fixed);
@@ -354,30 +345,28 @@ static void test_related(void **state)
 }
 
 /* A length of 0 that is read as a number: nothing is added to x. */
-static void test_number_of_none(void **state)
+TEST(number_of_none)
 {
     const char *net = "x f32 [1,seq,4]; p f32 [1,past,4] | Shape p -> t; Gather t 1 -> n;"
                       "Cast{to=1} n -> f; Concat{axis=1} p x -> c; Add c f -> y | y";
     const char *same = "x f32 [1,3,4] | Add x 0.0 -> y | y";
     struct bound_sizes none = bind_sizes("seq=3 past=0");
-    (void)state;
     give_the_same(read_network(network_file(net, NULL, false), net), &none,
                   read_network(network_file(same, NULL, false), same), 0, net);
 }
 
 /* A part without elements is left out of a Concat. */
-static void test_part_of_none(void **state)
+TEST(part_of_none)
 {
     const char *net = "x f32 [N,3,4] | Slice x [0] [4] [2] -> a; Slice x [4] [1000] [2] -> b;"
                       "Neg a -> c; Concat{axis=2} c b -> y | y";
     struct pith_model *m = read_network(network_file(net, NULL, false), net);
-    (void)state;
     assert_int_equal(m->nodes[m->n_nodes - 1].op, PITH_OP_UNARY);
     pith_model_free(m);
 }
 
 /* A list of numbers whose bytes are not there is not read where import stops. */
-static void test_missing_numbers(void **state)
+TEST(missing_numbers)
 {
     const int64_t dims[1] = {3};
     char input[] = "x f32 [1,seq,4]";
@@ -385,7 +374,6 @@ static void test_missing_numbers(void **state)
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     const struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 1u << 30};
-    (void)state;
     add_text_input(&g, input, NULL);
     proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x list -> y"));
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("list", BUILD_INT64, dims, 1, "", 0));
@@ -396,13 +384,4 @@ static void test_missing_numbers(void **state)
     free(file.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_as_fixed), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_multiples),     cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_related),       cmocka_unit_test(test_number_of_none),
-        cmocka_unit_test(test_part_of_none),  cmocka_unit_test(test_missing_numbers),
-        cmocka_unit_test(test_chosen)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which pieces become one operator, which computes what they do, and which look so but are not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "failing_import.h"
@@ -173,10 +170,9 @@ static void becomes(const char *text, enum pith_op op, uint32_t n_nodes, const i
 #define CENTRED "ReduceMean x -> mean; Sub x mean -> d;"
 #define DEVIATION "ReduceMean s -> var; Add var eps -> padded; Sqrt padded -> root;"
 
-static void test_layer_norm(void **state)
+TEST(layer_norm)
 {
     const int32_t attr[2] = {2, 0x3727c5ac};
-    (void)state;
     becomes(CENTRED "Pow d two -> s;" DEVIATION
                     "Div d root -> u; Mul u scale -> w; Add w bias -> y",
             PITH_OP_LAYER_NORM, 1, attr, 2);
@@ -207,10 +203,9 @@ static void test_layer_norm(void **state)
             8, NULL, 0);
 }
 
-static void test_gelu(void **state)
+TEST(test_gelu)
 {
     const int32_t erf = UNARY_GELU, tanh = UNARY_GELU_TANH;
-    (void)state;
     becomes("Div x root2 -> a; Erf a -> b; Add b one -> c; Mul x c -> d; Mul d half -> y",
             PITH_OP_UNARY, 1, &erf, 1);
     becomes("Mul x rhalf -> a; Erf a -> b; Add one b -> c; Mul half x -> d; Mul d c -> y",
@@ -229,10 +224,9 @@ static void test_gelu(void **state)
         PITH_OP_MUL, 6, NULL, 0);
 }
 
-static void test_mish(void **state)
+TEST(test_mish)
 {
     const int32_t mish = UNARY_MISH;
-    (void)state;
     becomes("Softplus x -> a; Tanh a -> b; Mul x b -> y", PITH_OP_UNARY, 1, &mish, 1);
     becomes("Softplus x -> a; Tanh a -> b; Mul b x -> y", PITH_OP_UNARY, 1, &mish, 1);
     becomes("Relu x -> r; Softplus x -> a; Tanh a -> b; Mul r b -> y", PITH_OP_MUL, 4, NULL, 0);
@@ -242,12 +236,11 @@ static void test_mish(void **state)
 
 #define SPLIT "Transpose0213 q -> a; Transpose0231 k -> b; Transpose0213 v -> c;"
 
-static void test_attention(void **state)
+TEST(test_attention)
 {
     const int32_t merged[4] = {(int32_t)0x3f000000, 0, 0, 15}; /* scale 1/2 */
     const int32_t filled[4] = {0x3f800000, (int32_t)0xc61c4000, 0, 7};
     const int32_t kept[4] = {0x3f800000, (int32_t)0xc61c4000, 1, 7};
-    (void)state;
     becomes(SPLIT "Div a two -> e; MatMul e b -> f; Softmax f -> g; MatMul g c -> h;"
                   "Transpose0213 h -> y",
             PITH_OP_ATTENTION, 1, merged, 4);
@@ -281,7 +274,7 @@ static void test_attention(void **state)
     "Transpose0213 v3 -> c; MatMul a b -> e; Softmax e -> f; MatMul f c -> y"
 
 /* Factors, axes and masks where exporters leave them. */
-static void test_attention_pieces(void **state)
+TEST(attention_pieces)
 {
     const int32_t quarter[4] = {(int32_t)0x3e800000, 0, 0, 7};
     const int32_t plain[4] = {0x3f800000, 0, 0, 7};
@@ -289,7 +282,6 @@ static void test_attention_pieces(void **state)
     const int32_t none[4] = {0x3f800000, (int32_t)0xff800000, 0, 7};
     const int32_t one_head[4] = {0x3f800000, 0, 0, 0};
     char text[512];
-    (void)state;
     /* the root of the scale on both operands */
     becomes(SPLIT "Mul a half -> d; Mul half b -> e; MatMul d e -> f; Softmax f -> g;"
                   "MatMul g c -> y",
@@ -346,11 +338,10 @@ static void becomes_quantized(const char *text, enum pith_op op, uint32_t n_node
     becomes_of(with_bytes, text, op, n_nodes, attr, n_attr);
 }
 
-static void test_quantized(void **state)
+TEST(test_quantized)
 {
     const int32_t norm[2] = {2, 0x3727c5ac}, erf = UNARY_GELU;
     const int32_t attention[4] = {(int32_t)0x3f000000, 0, 0, 7};
-    (void)state;
     becomes_quantized(CENTRED "Pow d two -> s;" DEVIATION
                               "Div d root -> u; Mul u scale -> w; Add w bias -> y",
                       PITH_OP_LAYER_NORM, 1, norm, 2);
@@ -378,9 +369,8 @@ static void test_quantized(void **state)
             PITH_OP_ATTENTION, 7, attention, 4);
 }
 
-static void test_expand(void **state)
+TEST(test_expand)
 {
-    (void)state;
     becomes("Expand m heads -> e; Transpose0213 q -> a; Transpose0231 k -> b; MatMul a b -> c;"
             "Add c e -> y",
             PITH_OP_ADD, 4, NULL, 0);
@@ -390,7 +380,7 @@ static void test_expand(void **state)
 
 /* Means of planes are pools, but for those of three axes and those that a normalization subtracts.
  */
-static void test_global_pool(void **state)
+TEST(global_pool)
 {
     static const struct {
         const char *nodes, *pieces;
@@ -418,7 +408,6 @@ static void test_global_pool(void **state)
          1,
          {PITH_OP_REDUCE_MEAN}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *text = cases[i].nodes;
         struct bound_sizes two = bind_sizes("N=2");
@@ -444,17 +433,4 @@ static void test_global_pool(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_gelu),
-        cmocka_unit_test(test_mish),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_attention_pieces),
-        cmocka_unit_test(test_quantized),
-        cmocka_unit_test(test_expand),
-        cmocka_unit_test(test_global_pool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

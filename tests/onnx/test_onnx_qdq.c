@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Networks in the QDQ format: which layers become integer ones, with which constants, and which
  * stay as they are. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include <math.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "onnx/onnx_read.h"
@@ -76,9 +74,8 @@ static void build_layer(struct proto *g, const struct layer_spec *s)
 static const struct layer_spec plain = {
     .y_scale = 2.0f, .w = {1, -2, 3, -128}, .bias = {-5, 7}, .w_rank = 4};
 
-static void test_convolution(void **state)
+TEST(test_convolution)
 {
-    (void)state;
     for (int relu = 0; relu < 2; relu++) {
         struct proto g = {0};
         build_layer(&g, &plain);
@@ -99,9 +96,8 @@ static void test_convolution(void **state)
 }
 
 /* A Relu whose 0 lies inside the range cuts off what the type does not. */
-static void test_relu_inside_the_range(void **state)
+TEST(relu_inside_the_range)
 {
-    (void)state;
     struct layer_spec s = plain;
     s.y_zero = 1;
     struct proto g = {0};
@@ -117,9 +113,8 @@ static void test_relu_inside_the_range(void **state)
 }
 
 /* Clip vanishes where the type clips as much: 255 * 2 = 510. */
-static void test_clip(void **state)
+TEST(test_clip)
 {
-    (void)state;
     for (int inside = 0; inside < 2; inside++) {
         struct proto g = {0};
         build_layer(&g, &plain);
@@ -137,9 +132,8 @@ static void test_clip(void **state)
     }
 }
 
-static void test_weights_around_another_zero(void **state)
+TEST(weights_around_another_zero)
 {
-    (void)state;
     struct layer_spec s = plain;
     s.w_zero[1] = 1;
     struct proto g = {0};
@@ -153,9 +147,8 @@ static void test_weights_around_another_zero(void **state)
 }
 
 /* The second channel's bias is halved once, with its weights; its factor doubled. */
-static void test_bias_beyond_the_sums(void **state)
+TEST(bias_beyond_the_sums)
 {
-    (void)state;
     struct layer_spec s = plain;
     s.bias[1] = INT32_MIN;
     struct proto g = {0};
@@ -174,9 +167,8 @@ static void test_bias_beyond_the_sums(void **state)
 }
 
 /* Scales by which no factor can be made are refused, and not merged before. */
-static void test_no_scales(void **state)
+TEST(no_scales)
 {
-    (void)state;
     static const float scales[] = {0, -2, INFINITY, NAN};
     static const char *const texts[] = {"0", "-2", "inf", "nan"};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
@@ -194,9 +186,8 @@ static void test_no_scales(void **state)
     }
 }
 
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     const int8_t turned[4] = {1, 3, -2, -128};
     for (int by_row = 0; by_row < 2; by_row++) {
         struct layer_spec s = plain;
@@ -218,9 +209,8 @@ static void test_gemm(void **state)
 }
 
 /* What Add widens to another rank, and scales whose product is no f32, stay as they are. */
-static void test_no_layers(void **state)
+TEST(no_layers)
 {
-    (void)state;
     const int64_t wide[3] = {1, 1, 2};
     const float c[2] = {1, 2}, tiny = 1e-30f;
     for (int scales = 0; scales < 2; scales++) {
@@ -247,9 +237,8 @@ static void test_no_layers(void **state)
 }
 
 /* A Gemm's C of one number a row, in a batch as large as there are outputs, is no bias. */
-static void test_numbers_of_rows(void **state)
+TEST(numbers_of_rows)
 {
-    (void)state;
     const int64_t column[2] = {2, 1};
     const float c[2] = {1, 2};
     struct layer_spec s = plain;
@@ -267,9 +256,8 @@ static void test_numbers_of_rows(void **state)
 }
 
 /* Elements that only move stay integers, where both grids are the same. */
-static void test_moves(void **state)
+TEST(test_moves)
 {
-    (void)state;
     for (int same = 0; same < 2; same++) {
         struct layer_spec s = plain;
         s.y_zero = 3;
@@ -289,19 +277,4 @@ static void test_moves(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolution),
-        cmocka_unit_test(test_relu_inside_the_range),
-        cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_weights_around_another_zero),
-        cmocka_unit_test(test_bias_beyond_the_sums),
-        cmocka_unit_test(test_no_scales),
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_numbers_of_rows),
-        cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_no_layers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,12 +2,10 @@
 /* Import of quantized operators, NonMaxSuppression, infinities and bounds of integers: what each
  * becomes, and what is refused by name. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "onnx/onnx_read.h"
 #include "pith_onnx.h"
@@ -44,9 +42,8 @@ static void expect_ops(struct pith_model *m, uint32_t n, const uint32_t *ops)
     }
 
 /* Scales and weight are constant: they fold to the float weight and one factor. */
-static void test_constants_fold(void **state)
+TEST(constants_fold)
 {
-    (void)state;
     struct proto g = {0};
     build_input(&g, "x", 2, 4, 3);
     build_floats(&g, "s", 0.5f, 0, 0);
@@ -73,9 +70,8 @@ static void test_constants_fold(void **state)
                                  PITH_OP_DEQUANTIZE));
 }
 
-static void test_selection_is_an_output(void **state)
+TEST(selection_is_an_output)
 {
-    (void)state;
     for (int read = 0; read < 2; read++) {
         struct proto g = {0};
         build_input(&g, "b", 3, 1, 9, 4);
@@ -95,9 +91,8 @@ static void test_selection_is_an_output(void **state)
     }
 }
 
-static void test_infinities(void **state)
+TEST(test_infinities)
 {
-    (void)state;
     struct proto g = {0};
     build_input(&g, "x", 1, 4);
     add(&g, "IsInf", "x -> y");
@@ -105,9 +100,8 @@ static void test_infinities(void **state)
 }
 
 /* A bound that is computed is no attribute. */
-static void test_computed_bounds(void **state)
+TEST(computed_bounds)
 {
-    (void)state;
     struct proto g = {0};
     build_input(&g, "x", 1, 4);
     build_input(&g, "a", 0);
@@ -117,9 +111,8 @@ static void test_computed_bounds(void **state)
 }
 
 /* A table's rows are its slices; ConvTranspose's are input channels. */
-static void test_weights(void **state)
+TEST(test_weights)
 {
-    (void)state;
     struct proto g = {0};
     struct pith_weight_ref refs[8];
     build_input(&g, "x", 1, 5);
@@ -153,9 +146,8 @@ static struct proto foreign(const char *op, const char *links)
 }
 
 /* onnxruntime's own operators: what they stand for, or integers. */
-static void test_domain_of_onnxruntime(void **state)
+TEST(domain_of_onnxruntime)
 {
-    (void)state;
     for (int gemm = 0; gemm < 3; gemm++) {
         struct proto g = {0};
         const float half = 0.5f;
@@ -187,9 +179,8 @@ static void test_domain_of_onnxruntime(void **state)
 }
 
 /* Constant weights lose a zero point that is constant, too, where what is left fits i8. */
-static void test_weights_around_zero(void **state)
+TEST(weights_around_zero)
 {
-    (void)state;
     static const struct {
         int32_t type; /* of ONNX: u8, i8 */
         uint8_t zero[2];
@@ -225,9 +216,8 @@ static void test_weights_around_zero(void **state)
     }
 }
 
-static void test_scales(void **state)
+TEST(test_scales)
 {
-    (void)state;
     static const struct {
         float scale;
         const char *text;
@@ -247,13 +237,4 @@ static void test_scales(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_domain_of_onnxruntime),  cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_weights_around_zero),    cmocka_unit_test(test_constants_fold),
-        cmocka_unit_test(test_selection_is_an_output), cmocka_unit_test(test_infinities),
-        cmocka_unit_test(test_computed_bounds),        cmocka_unit_test(test_weights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Import of RNN, GRU and LSTM: what becomes of a layer, its weights and their names, and every
  * refusal with its text. What layers compute is tested against onnxruntime (tests/conformance). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "pith_model.h"
 #include "pith_load.h"
@@ -88,11 +85,10 @@ static struct pith_model *imported(const struct layer *l)
 }
 
 /* Both biases in one, no Add; W and R by their names. */
-static void test_layer(void **state)
+TEST(test_layer)
 {
     struct pith_model *m = imported(&good);
     struct pith_weight_ref refs[8];
-    (void)state;
     assert_int_equal(count(m, PITH_OP_RECURRENT), 1);
     assert_int_equal(count(m, PITH_OP_MATMUL), 1);
     assert_int_equal(count(m, PITH_OP_ADD), 0);
@@ -112,11 +108,10 @@ static void test_layer(void **state)
     pith_model_free(m);
 }
 
-static void test_two_directions(void **state)
+TEST(two_directions)
 {
     struct layer l = good;
     struct pith_weight_ref refs[8];
-    (void)state;
     l.op = "GRU", l.links = "x W R B -> y h", l.w_rows = l.r_rows = 15, l.b_cols = 30;
     l.directions = 2, l.text_name = "direction", l.text = "bidirectional";
     l.int_name = "linear_before_reset", l.value = 1;
@@ -143,10 +138,9 @@ static void refused(const struct layer *l, enum pith_status status, const char *
         fail_msg("expected %d '%s', got %d '%s'", (int)status, text, (int)got, err.text);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     struct layer l;
-    (void)state;
 #define REFUSED(status, text, ...)                                                                 \
     do {                                                                                           \
         l = good;                                                                                  \
@@ -172,12 +166,4 @@ static void test_refusals(void **state)
 #undef REFUSED
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer),
-        cmocka_unit_test(test_two_directions),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

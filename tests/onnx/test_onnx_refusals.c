@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_onnx_refusals.c - nodes that do not fit what comes in, each with the whole message it is
  * refused with: which numbers stand in it, and in which order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_text.h"
 
 /* Behind "net.onnx: node 'n0' (OPERATOR): ". */
@@ -152,9 +149,8 @@ static const struct {
      PITH_ERR_CORRUPT},
 };
 
-static void messages_have_their_numbers(void **state)
+TEST(messages_have_their_numbers)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const char *network = refusals[i].network, *op = strchr(network, '|') + 2;
         struct pith_model *m = NULL;
@@ -171,8 +167,4 @@ static void messages_have_their_numbers(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_have_their_numbers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

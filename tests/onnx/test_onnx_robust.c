@@ -2,13 +2,10 @@
 /* Every operator that import takes, with inputs and attributes that no writer gave it: it imports
  * or it is refused, and the message names the node and the operator. Then what no operator is to
  * blame for: shapes, ranks, element types, names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <math.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "onnx_refusal.h"
 #include "pith_onnx.h"
 #include "sample_models.h"
@@ -186,9 +183,8 @@ static bool names_node(const char *text, const char *op)
            strstr(text, "output 'y' has no elements") || strstr(text, "nothing is left to compute");
 }
 
-static void test_wild_operators(void **state)
+TEST(wild_operators)
 {
-    (void)state;
     const uint64_t seed = 20260;
     struct sample_random r = sample_random_of(seed);
     for (uint32_t i = 0; pith_onnx_op_name(i); i++) {
@@ -223,9 +219,8 @@ static struct proto input_file(int type, const int64_t *dims, size_t rank)
     return build_model(g, 13);
 }
 
-static void test_inputs(void **state)
+TEST(test_inputs)
 {
-    (void)state;
     const int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, huge[4] = {65536, 65536, 65536, 65536};
     const int64_t beyond[2] = {1, (int64_t)1 << 40};
     refuse_file(input_file(BUILD_FLOAT, nine, 9), PITH_ERR_UNSUPPORTED,
@@ -267,9 +262,8 @@ static struct proto cast(const char *name, const char *links, int to)
 }
 
 /* Constants of double become f32; what would be double when the network runs is refused. */
-static void test_double(void **state)
+TEST(test_double)
 {
-    (void)state;
     struct proto none = {0};
     refuse_file(
         double_file(cast("widen", "x -> y", DOUBLE_TYPE), none), PITH_ERR_UNSUPPORTED,
@@ -289,9 +283,8 @@ static void test_double(void **state)
 }
 
 /* Names that a terminal or a message may not survive, and operators of other domains. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     char longest[5000];
     memset(longest, 'n', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
@@ -317,9 +310,8 @@ static void test_names(void **state)
 }
 
 /* What a file can say about one tensor that is not so. */
-static void test_tensors(void **state)
+TEST(test_tensors)
 {
-    (void)state;
     static const struct {
         int64_t dims[9];
         size_t rank, bytes;
@@ -363,12 +355,4 @@ static void test_tensors(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wild_operators), cmocka_unit_test(test_inputs),
-        cmocka_unit_test(test_double),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_tensors),
-    };
-    return cmocka_run_group_tests_name("onnx_robust", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Shape arithmetic at import: chains that vanish, batches that stay open and those that must not,
  * and what is refused. Numbers against another runtime: tests/conformance/movement_cases.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "onnx_refusal.h"
@@ -47,9 +44,8 @@ static void add_concat(struct proto *g, const char *links)
     proto_message(g, GRAPH_NODE, concat);
 }
 
-static void test_batch_stays_open(void **state)
+TEST(batch_stays_open)
 {
-    (void)state;
     static const struct {
         const char *concat;
         int32_t dims[3];
@@ -73,9 +69,8 @@ static void test_batch_stays_open(void **state)
 }
 
 /* n * 2 rows, then back to n: the first Reshape takes what is left, the second too. */
-static void test_merged_batch(void **state)
+TEST(merged_batch)
 {
-    (void)state;
     struct proto g = batch_graph();
     add(&g, "Mul", "n two -> n2");
     add_concat(&g, "n2 two -> a");
@@ -98,9 +93,8 @@ static void test_merged_batch(void **state)
 }
 
 /* The number of samples becomes data: it is no batch, but an open size that the data follows. */
-static void test_batch_as_data_closes(void **state)
+TEST(batch_as_data_closes)
 {
-    (void)state;
     struct proto g = batch_graph();
     struct proto cast = build_node("Cast", "", "n -> f");
     build_attr_int(&cast, "to", BUILD_FLOAT);
@@ -121,9 +115,8 @@ static void test_batch_as_data_closes(void **state)
 }
 
 /* Other sizes of x carry no batch. */
-static void test_fixed_sizes_keep_it_open(void **state)
+TEST(fixed_sizes_keep_it_open)
 {
-    (void)state;
     struct proto g = batch_graph();
     build_ints(&g, "at", 1, 1);
     build_ints(&g, "one", 1, 1);
@@ -148,9 +141,8 @@ static struct proto two_input_graph(const char *op, const char *name, int index)
     return build_model(g, 13);
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     refuse(two_input_graph("Gather", "pick", 2), PITH_ERR_CORRUPT,
            "net.onnx: node 'pick' (Gather): index 2 is outside an axis of 2 elements");
     refuse(two_input_graph("Gather", "pick", -3), PITH_ERR_CORRUPT,
@@ -178,9 +170,8 @@ static void test_messages(void **state)
 }
 
 /* What decides shapes must be known: the last input of each is the network's. */
-static void test_computed_operands(void **state)
+TEST(computed_operands)
 {
-    (void)state;
     static const struct {
         const char *op, *links, *name;
     } rows[] = {
@@ -231,9 +222,8 @@ static struct proto einsum_graph(const char *equation)
     return build_model(g, 13);
 }
 
-static void test_einsum(void **state)
+TEST(test_einsum)
 {
-    (void)state;
     struct pith_model *m =
         import_file(einsum_graph("nij,jk->nki")); /* a product, then a transpose */
     assert_true(m->batch_open);
@@ -276,9 +266,8 @@ static void test_einsum(void **state)
 }
 
 /* The same refusal of several nodes is reported once, with its reason. */
-static void test_refused_together(void **state)
+TEST(refused_together)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("Reshape", "r1", "x s -> a"));
     proto_message(&g, GRAPH_NODE, build_node("Reshape", "r2", "x s -> b"));
@@ -292,17 +281,4 @@ static void test_refused_together(void **state)
            "--set-input");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_stays_open),
-        cmocka_unit_test(test_merged_batch),
-        cmocka_unit_test(test_batch_as_data_closes),
-        cmocka_unit_test(test_fixed_sizes_keep_it_open),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_computed_operands),
-        cmocka_unit_test(test_einsum),
-        cmocka_unit_test(test_refused_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

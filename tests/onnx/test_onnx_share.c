@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A weight that several nodes read is one constant of the model, in whatever way the file says so,
  * and one initializer of the file that export writes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
+#include "test_run.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "pith_onnx.h"
@@ -80,9 +77,8 @@ static struct proto chain(int n, const char *other, int turned)
     return g;
 }
 
-static void test_products_of_one_weight(void **state)
+TEST(products_of_one_weight)
 {
-    (void)state;
     struct pith_model *m = import(build_model(chain(8, "w", -1), 13));
     for (uint32_t i = 0; i < 8; i++) {
         assert_int_equal(m->nodes[i].in[1], m->nodes[0].in[1]);
@@ -94,9 +90,8 @@ static void test_products_of_one_weight(void **state)
 }
 
 /* Half of the readers want it the other way round: the more decide, here those of w transposed. */
-static void test_both_ways_round(void **state)
+TEST(both_ways_round)
 {
-    (void)state;
     struct pith_model *m = import(build_model(chain(5, "w", 1), 13));
     assert_int_equal(constant_bytes(m), N * N * 4);
     const float *w = m->values[m->nodes[0].in[1]].constant->data;
@@ -145,9 +140,8 @@ static struct proto tied_add(const char *table)
     return build_model(g, 13);
 }
 
-static void test_tied_table(void **state)
+TEST(tied_table)
 {
-    (void)state;
     for (int names = 0; names < 2; names++) {
         struct pith_model *m = import(tied_add(names ? "f" : "e"));
         assert_int_equal(m->n_nodes, 2);
@@ -163,9 +157,8 @@ static void test_tied_table(void **state)
 }
 
 /* A product and somebody else read w as it lies: the product turns. */
-static void test_read_as_it_lies(void **state)
+TEST(read_as_it_lies)
 {
-    (void)state;
     struct proto g = {0};
     proto_message(&g, GRAPH_NODE, build_node("MatMul", "a", "x w -> t"));
     proto_message(&g, GRAPH_NODE, build_node("Add", "b", "t w -> y"));
@@ -197,18 +190,16 @@ static uint64_t bytes_of_sum(int n, float step)
 }
 
 /* Two biases that began alike are two; so are two small constants. */
-static void test_left_alone(void **state)
+TEST(left_alone)
 {
-    (void)state;
     assert_int_equal(bytes_of_sum(64, 1), 64 * 4);
     assert_int_equal(bytes_of_sum(63, 1), 2 * 63 * 4);
     assert_int_equal(bytes_of_sum(64, 0), 2 * 64 * 4);
 }
 
 /* The body of a function has its constants, also those of one number, once for all calls. */
-static void test_function(void **state)
+TEST(test_function)
 {
-    (void)state;
     float w[N * N], zero[4 * N] = {0};
     const int64_t dims[2] = {N, N}, rows[2] = {4, N};
     for (int i = 0; i < N * N; i++)
@@ -246,24 +237,11 @@ static void test_function(void **state)
     pith_model_free(m);
 }
 
-static void test_every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
-    (void)state;
     struct proto file = tied_add("f");
     assert_true(fail_import(&file, NULL, SIZE_MAX) > 40);
     free(file.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products_of_one_weight),
-        cmocka_unit_test(test_both_ways_round),
-        cmocka_unit_test(test_tied_table),
-        cmocka_unit_test(test_read_as_it_lies),
-        cmocka_unit_test(test_left_alone),
-        cmocka_unit_test(test_function),
-        cmocka_unit_test(test_every_allocation_fails_once),
-    };
-    return cmocka_run_group_tests_name("onnx_share", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Files made to hurt a protobuf parser must be refused before protobuf-c sees them, quickly and
  * with little memory; ordinary ones must pass. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <time.h>
+#include "test_run.h"
 #include "onnx/onnx_read.h"
 #include "pith_onnx.h"
 #include "proto_builder.h"
@@ -59,9 +56,8 @@ static void refused(struct proto *file, enum pith_status status, const char *par
     *file = (struct proto){0};
 }
 
-static void test_nested(void **state)
+TEST(test_nested)
 {
-    (void)state;
     /* ModelProto.graph(7).node(1).attribute(5).g(6).node(1)...: inside out, every prefix of
      * lengths made by writing the heads backwards. */
     static const uint32_t chain[] = {1, 5, 6};
@@ -87,9 +83,8 @@ static void test_nested(void **state)
     refused(&file, PITH_ERR_CORRUPT, "nested more than 32 deep", 1 << 16);
 }
 
-static void test_empty_nodes(void **state)
+TEST(empty_nodes)
 {
-    (void)state;
     struct proto graph = {0};
     for (int i = 0; i < 500000; i++)
         proto_bytes(&graph, GRAPH_NODE, "", 0);
@@ -97,9 +92,8 @@ static void test_empty_nodes(void **state)
     refused(&file, PITH_ERR_CORRUPT, "a node is empty", 1 << 16);
 }
 
-static void test_many_nodes(void **state)
+TEST(many_nodes)
 {
-    (void)state;
     struct proto graph = {0};
     for (int i = 0; i < 70000; i++)
         proto_bytes(&graph, GRAPH_NODE, "\x22\x01R", 3);
@@ -107,9 +101,8 @@ static void test_many_nodes(void **state)
     refused(&file, PITH_ERR_CORRUPT, "more than 65536 nodes", 1 << 16);
 }
 
-static void test_many_messages(void **state)
+TEST(many_messages)
 {
-    (void)state;
     struct proto graph = {0};
     for (int i = 0; i < 600000; i++)
         proto_bytes(&graph, 13, "", 0); /* value_info */
@@ -117,9 +110,8 @@ static void test_many_messages(void **state)
     refused(&file, PITH_ERR_CORRUPT, "messages", 1 << 16);
 }
 
-static void test_not_onnx(void **state)
+TEST(not_onnx)
 {
-    (void)state;
     struct proto file = {0};
     refused(&file, PITH_ERR_CORRUPT, "no graph", 1 << 16); /* no byte at all is an empty message */
     proto_raw(&file, "\x89PNG\r\n\x1a\n 0123456789", 18);
@@ -130,9 +122,8 @@ static void test_not_onnx(void **state)
     refused(&file, PITH_ERR_CORRUPT, "no graph", 1 << 16);
 }
 
-static void test_wrong_wire(void **state)
+TEST(wrong_wire)
 {
-    (void)state;
     struct proto file = {0};
     proto_int(&file, 7, 3); /* graph as a number */
     refused(&file, PITH_ERR_CORRUPT, "the wrong type", 1 << 16);
@@ -158,9 +149,8 @@ static struct proto small_file(void)
 }
 
 /* A prefix either misses a field's bytes or a whole field: never is it accepted as the model. */
-static void test_truncated(void **state)
+TEST(test_truncated)
 {
-    (void)state;
     struct proto file = small_file();
     for (size_t n = 0; n < file.n; n++) {
         struct pith_model *m = NULL;
@@ -176,9 +166,8 @@ static void test_truncated(void **state)
     free(file.data);
 }
 
-static void test_unknown_fields(void **state)
+TEST(unknown_fields)
 {
-    (void)state;
     struct proto file = small_file();
     proto_int(&file, 999, 1);
     proto_text(&file, 1000, "of a later version");
@@ -191,9 +180,8 @@ static void test_unknown_fields(void **state)
 }
 
 /* Shapes that claim what is not there must not get memory for it. */
-static void test_huge_dims(void **state)
+TEST(huge_dims)
 {
-    (void)state;
     static const int64_t dims[][4] = {{1 << 20, 1 << 20, 1, 1},
                                       {1 << 30, 1 << 30, 1 << 30, 1 << 30},
                                       {-1, 1, 1, 1},
@@ -210,14 +198,4 @@ static void test_huge_dims(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nested),     cmocka_unit_test(test_empty_nodes),
-        cmocka_unit_test(test_many_nodes), cmocka_unit_test(test_many_messages),
-        cmocka_unit_test(test_not_onnx),   cmocka_unit_test(test_wrong_wire),
-        cmocka_unit_test(test_truncated),  cmocka_unit_test(test_unknown_fields),
-        cmocka_unit_test(test_huge_dims),
-    };
-    return cmocka_run_group_tests_name("onnx_wire", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_bias_correct.c - which means of rounding errors are significant: those of more than twice
  * their standard error, by hand for two and three samples of a layer of one weight. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "quantize/round/bias_correct.h"
 #include "core/op_number.h"
 
@@ -55,17 +52,15 @@ static double shift_of(const uint8_t *x, uint32_t n)
 }
 
 /* Two samples of three rows each, whose means are 2 and 5. */
-static void a_sample_loses_the_mean_of_its_rows(void **state)
+TEST(a_sample_loses_the_mean_of_its_rows)
 {
-    (void)state;
     assert_true(shift_of_rows((const uint8_t[]){1, 2, 3, 5, 6, 4}, 2, 3) == 3.5 / 4);
 }
 
 /* Of a and b the mean is (a + b) / 2 and its standard error |a - b| / 2: twice that is exceeded
  * where a + b > 2 |a - b|. */
-static void two_samples(void **state)
+TEST(two_samples)
 {
-    (void)state;
     assert_true(shift_of((const uint8_t[]){1, 3}, 2) == 0); /* equal to it: by chance */
     assert_true(shift_of((const uint8_t[]){2, 6}, 2) == 0);
     assert_true(shift_of((const uint8_t[]){2, 5}, 2) == 3.5 / 4);
@@ -74,27 +69,16 @@ static void two_samples(void **state)
 }
 
 /* Of 0, 4 and 8 the mean is 4 and its standard error 4 / sqrt 3 = 2.3. */
-static void three_samples(void **state)
+TEST(three_samples)
 {
-    (void)state;
     assert_true(shift_of((const uint8_t[]){0, 4, 8}, 3) == 0);
     assert_true(shift_of((const uint8_t[]){2, 4, 6}, 3) == 1);
 }
 
 /* One sample has no standard error. */
-static void one_sample(void **state)
+TEST(one_sample)
 {
-    (void)state;
     assert_true(shift_of((const uint8_t[]){200}, 1) == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_samples),
-        cmocka_unit_test(three_samples),
-        cmocka_unit_test(one_sample),
-        cmocka_unit_test(a_sample_loses_the_mean_of_its_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

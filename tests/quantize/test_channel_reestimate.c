@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_channel_reestimate.c - channels get the mean and the variance back that rounding took from
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <math.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "quantize/layer/integer_layer.h"
 #include "quantize/round/channel_reestimate.h"
 #include "network_run.h"
@@ -97,9 +94,8 @@ static struct fixture *fixture(double gain, double shift)
     return f;
 }
 
-static void mean_and_variance_come_back(void **state)
+TEST(mean_and_variance_come_back)
 {
-    (void)state;
     struct fixture *f = fixture(1.25, -0.75);
     assert_int_equal(pith_reestimate_channels(&f->in, &f->l), PITH_OK);
     for (int o = 0; o < 2; o++) {
@@ -112,9 +108,8 @@ static void mean_and_variance_come_back(void **state)
 }
 
 /* What the two halves of the samples do not agree about. */
-static void chance_changes_no_scale(void **state)
+TEST(chance_changes_no_scale)
 {
-    (void)state;
     struct fixture *f = fixture(1, 0);
     assert_int_equal(pith_reestimate_channels(&f->in, &f->l), PITH_OK);
     assert_near(f->scale[0], 0.01, 1e-9);
@@ -122,9 +117,8 @@ static void chance_changes_no_scale(void **state)
     free(f);
 }
 
-static void fixed_point_keeps_its_scales(void **state)
+TEST(fixed_point_keeps_its_scales)
 {
-    (void)state;
     struct fixture *f = fixture(1.25, -0.75);
     f->l.radix = true;
     for (int o = 0; o < ROWS; o++)
@@ -135,9 +129,8 @@ static void fixed_point_keeps_its_scales(void **state)
     free(f);
 }
 
-static void needs_data(void **state)
+TEST(needs_data)
 {
-    (void)state;
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
     const struct pith_quantize_opts o = {.size_bytes = sizeof o, .reestimate = true};
@@ -146,13 +139,4 @@ static void needs_data(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mean_and_variance_come_back),
-        cmocka_unit_test(chance_changes_no_scale),
-        cmocka_unit_test(fixed_point_keeps_its_scales),
-        cmocka_unit_test(needs_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

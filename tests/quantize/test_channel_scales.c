@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_channel_scales.c - layers that read channels with scales of their own, and joined ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 #include "pith_value_stats.h"
@@ -58,9 +55,8 @@ static void observe(struct pith_model *m)
 }
 
 /* A layer that mixes channels has their scales in its weights. */
-static void channels_may_have_scales(void **state)
+TEST(channels_may_have_scales)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_error err = {0};
     const struct pith_quantize_opts o = {.size_bytes = sizeof o};
@@ -90,9 +86,8 @@ static void channels_may_have_scales(void **state)
 }
 
 /* A layer of joined inputs has all its weights, even where a row was pruned away. */
-static void joined_inputs_are_read_as_one(void **state)
+TEST(joined_inputs_are_read_as_one)
 {
-    (void)state;
     struct sample_random r = sample_random_of(8);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
@@ -117,11 +112,4 @@ static void joined_inputs_are_read_as_one(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(channels_may_have_scales),
-        cmocka_unit_test(joined_inputs_are_read_as_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

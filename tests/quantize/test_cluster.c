@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Clustering: known codebooks, the exact optimum against exhaustive search, zero, groups, f16,
  * refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "backwards.h"
 #include "gemm_model.h"
 #include "base/half_float.h"
@@ -61,9 +58,8 @@ static void check_codebook(struct pith_model *m, uint32_t k, const float *before
     }
 }
 
-static void two_heaps_give_their_means(void **state)
+TEST(two_heaps_give_their_means)
 {
-    (void)state;
     static const float w[] = {1, 2, 3, 11, 12, 13};
     for (enum pith_cluster_init init = PITH_CLUSTER_LINEAR; init <= PITH_CLUSTER_EXACT; init++) {
         struct pith_model *m = layer_of(1, 6, w);
@@ -79,9 +75,8 @@ static void two_heaps_give_their_means(void **state)
     }
 }
 
-static void few_values_are_kept_exactly(void **state)
+TEST(few_values_are_kept_exactly)
 {
-    (void)state;
     static const float w[] = {5, -1, 5, 5, -1, 0.25f};
     struct pith_model *m = layer_of(2, 3, w);
     struct pith_cluster_opts o = {.size_bytes = sizeof o, .n_centroids = 256};
@@ -120,9 +115,8 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void exact_equals_exhaustive_search(void **state)
+TEST(exact_equals_exhaustive_search)
 {
-    (void)state;
     struct test_random r = test_seed(20263);
     for (int round = 0; round < 200; round++) {
         int n = 4 + (int)test_below(&r, 8), k = 2 + (int)test_below(&r, 3);
@@ -168,9 +162,8 @@ static double best_with_zero(const double *v, int n, int k)
     return best;
 }
 
-static void exact_with_zero_equals_exhaustive_search(void **state)
+TEST(exact_with_zero_equals_exhaustive_search)
 {
-    (void)state;
     struct test_random r = test_seed(20264);
     for (int round = 0; round < 60; round++) {
         int n = 6 + (int)test_below(&r, 4), k = 3 + (int)test_below(&r, 2);
@@ -193,9 +186,8 @@ static void exact_with_zero_equals_exhaustive_search(void **state)
     }
 }
 
-static void both_starts_are_sound_and_exact_is_best(void **state)
+TEST(both_starts_are_sound_and_exact_is_best)
 {
-    (void)state;
     struct test_random r = test_seed(20265);
     for (int round = 0; round < 12; round++) {
         uint32_t rows = 1 + test_below(&r, 20), cols = 40 + test_below(&r, 400);
@@ -225,9 +217,8 @@ static void both_starts_are_sound_and_exact_is_best(void **state)
 }
 
 /* More than 65,536 distinct values: joined runs, then Lloyd; never worse than the other starts. */
-static void many_distinct_values(void **state)
+TEST(many_distinct_values)
 {
-    (void)state;
     struct test_random r = test_seed(20266);
     struct pith_model *m = layer_of(300, 300, NULL);
     fill_gauss(m, 0, &r);
@@ -248,9 +239,8 @@ static void many_distinct_values(void **state)
     pith_model_free(m);
 }
 
-static void pruned_weights_are_left_out(void **state)
+TEST(pruned_weights_are_left_out)
 {
-    (void)state;
     float w[] = {0, 1, 2, 0, 11, 12, 0, 0};
     static uint8_t mask[] = {0, 1, 1, 0, 1, 1, 0, 0};
     struct pith_model *m = layer_of(2, 4, w);
@@ -264,9 +254,8 @@ static void pruned_weights_are_left_out(void **state)
     pith_model_free(m);
 }
 
-static void groups_have_their_own_codebooks(void **state)
+TEST(groups_have_their_own_codebooks)
 {
-    (void)state;
     /* the second group holds one value and is filled up behind it; the third is all pruned */
     float w[] = {1, 2, 3, 4, 7, 7, 7, 7, 0, 0, 0, 0};
     static uint8_t mask[] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
@@ -287,9 +276,8 @@ static void groups_have_their_own_codebooks(void **state)
 }
 
 /* Groups of 3,000 end inside of the pieces that threads take. */
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
-    (void)state;
     enum { ROWS = 400, COLS = 3000 };
     const struct pith_opts runtime = {.parallel_for = backwards};
     for (int per = PITH_CLUSTER_PER_TENSOR; per <= PITH_CLUSTER_PER_CHANNEL; per++) {
@@ -309,9 +297,8 @@ static void threads_change_nothing(void **state)
     }
 }
 
-static void half_centroids_are_half_values(void **state)
+TEST(half_centroids_are_half_values)
 {
-    (void)state;
     struct test_random r = test_seed(20267);
     struct pith_model *m = layer_of(20, 50, NULL);
     fill_gauss(m, 0, &r);
@@ -327,9 +314,8 @@ static void half_centroids_are_half_values(void **state)
     pith_model_free(m);
 }
 
-static void half_rounding(void **state)
+TEST(half_rounding)
 {
-    (void)state;
     for (uint32_t h = 0; h < 65536; h++) {
         float f = half_to_f32((uint16_t)h);
         if (!isnan(f))
@@ -343,9 +329,8 @@ static void half_rounding(void **state)
     assert_int_equal(half_from_f32(1.0f + 0x3p-11f), 0x3c02);
 }
 
-static void options_per_layer(void **state)
+TEST(options_per_layer)
 {
-    (void)state;
     struct test_random r = test_seed(20268);
     struct pith_model *m = gemm_model((uint32_t[]){20, 20, 20, 20}, 3);
     for (uint32_t k = 0; k < 3; k++)
@@ -368,9 +353,8 @@ static void expect_refusal(struct pith_model *m, const struct pith_cluster_opts 
     assert_null(weight_of_layer(m, 0)->codebook);
 }
 
-static void refusals_name_layer_and_numbers(void **state)
+TEST(refusals_name_layer_and_numbers)
 {
-    (void)state;
     struct pith_model *m = gemm_model((uint32_t[]){6, 5}, 1);
     struct pith_cluster_opts o = {.size_bytes = sizeof o, .n_centroids = 257};
     expect_refusal(m, &o, PITH_ERR_ARGUMENT, "cannot cluster: 257 centroids, allowed are 2 to 256");
@@ -402,20 +386,4 @@ static void refusals_name_layer_and_numbers(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_heaps_give_their_means),
-                                       cmocka_unit_test(few_values_are_kept_exactly),
-                                       cmocka_unit_test(exact_equals_exhaustive_search),
-                                       cmocka_unit_test(exact_with_zero_equals_exhaustive_search),
-                                       cmocka_unit_test(both_starts_are_sound_and_exact_is_best),
-                                       cmocka_unit_test(many_distinct_values),
-                                       cmocka_unit_test(pruned_weights_are_left_out),
-                                       cmocka_unit_test(groups_have_their_own_codebooks),
-                                       cmocka_unit_test(threads_change_nothing),
-                                       cmocka_unit_test(half_centroids_are_half_values),
-                                       cmocka_unit_test(half_rounding),
-                                       cmocka_unit_test(options_per_layer),
-                                       cmocka_unit_test(refusals_name_layer_and_numbers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_equalize.c - factors move between layers until channels are of one size, and nothing else
  * changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "quantize/transform/equalize.h"
 #include "network_run.h"
 
@@ -60,9 +57,8 @@ static double largest(const float *w, uint32_t n, uint32_t stride, uint32_t runs
     return size;
 }
 
-static void channels_become_alike_and_answers_stay(void **state)
+TEST(channels_become_alike_and_answers_stay)
 {
-    (void)state;
     for (uint32_t groups = 1; groups <= C; groups *= 2) {
         struct pith_model *m = two_convs(PITH_OP_RELU, groups, false);
         float before[C * 4], after[C * 4];
@@ -88,9 +84,8 @@ static void channels_become_alike_and_answers_stay(void **state)
 }
 
 /* Rows of 16 and columns of 1 meet at 4. */
-static void sizes_meet_in_the_middle(void **state)
+TEST(sizes_meet_in_the_middle)
 {
-    (void)state;
     struct pith_model *m = two_convs(PITH_OP_RELU, 1, false);
     float *w1 = m->values[m->nodes[0].in[1]].constant->data;
     float *w2 = m->values[m->nodes[2].in[1]].constant->data;
@@ -108,9 +103,8 @@ static void sizes_meet_in_the_middle(void **state)
 }
 
 /* A Sigmoid does not keep factors; what somebody else sees must not change. */
-static void what_cannot_move_stays(void **state)
+TEST(what_cannot_move_stays)
 {
-    (void)state;
     struct pith_model *bent = two_convs(PITH_OP_SIGMOID, 1, false),
                       *observed = two_convs(PITH_OP_RELU, 1, true),
                       *shared = two_convs(PITH_OP_RELU, 1, false);
@@ -128,9 +122,8 @@ static void what_cannot_move_stays(void **state)
 }
 
 /* A channel of zeros has no size to match. */
-static void a_dead_channel_stays(void **state)
+TEST(a_dead_channel_stays)
 {
-    (void)state;
     struct pith_model *m = two_convs(PITH_OP_RELU, 1, false);
     float *w1 = m->values[m->nodes[0].in[1]].constant->data, before[C * 4], after[C * 4];
     memset(w1 + 18, 0, 18 * sizeof *w1);
@@ -143,13 +136,4 @@ static void a_dead_channel_stays(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(channels_become_alike_and_answers_stay),
-        cmocka_unit_test(what_cannot_move_stays),
-        cmocka_unit_test(a_dead_channel_stays),
-        cmocka_unit_test(sizes_meet_in_the_middle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fixed point: radix points and how they are chosen, sums that cannot overflow, values of 16 bits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 #include "quantize/layer/integer_layer.h"
@@ -16,9 +13,8 @@
 
 /* ---- powers of two --------------------------------------------------------------------------- */
 
-static void finds_the_power_of_two_above(void **state)
+TEST(finds_the_power_of_two_above)
 {
-    (void)state;
     assert_true(pith_radix_above(1) == 1 && pith_radix_above(0.5) == 0.5);
     assert_true(pith_radix_above(1.0000001) == 2 && pith_radix_above(0.7) == 1);
     assert_true(pith_radix_above(0x1.8p-40) == 0x1p-39);
@@ -40,9 +36,8 @@ static double radix_of_row(float large)
     return pith_radix_of_weights(&l, 0, 1, NULL, pith_radix_above((double)large / 127), 0);
 }
 
-static void takes_the_radix_of_least_error(void **state)
+TEST(takes_the_radix_of_least_error)
 {
-    (void)state;
     assert_true(radix_of_row(1.01f) == 0x1p-7); /* 2^-6 would cut nothing */
     assert_true(radix_of_row(3.9f) == 0x1p-5);
     assert_true(radix_of_row(0.9f) == 0x1p-7);
@@ -146,9 +141,8 @@ static bool check_scales(const struct pith_model *m)
     return several;
 }
 
-static void all_scales_are_powers_of_two(void **state)
+TEST(all_scales_are_powers_of_two)
 {
-    (void)state;
     float x[PIXELS];
     struct sample_random r = sample_random_of(2);
     for (uint32_t i = 0; i < PIXELS; i++)
@@ -173,9 +167,8 @@ static void all_scales_are_powers_of_two(void **state)
 }
 
 /* Each bit halves the steps, of weights and of activations. */
-static void short_words_are_coarser(void **state)
+TEST(short_words_are_coarser)
 {
-    (void)state;
     float x[PIXELS];
     double before = 0;
     struct sample_random r = sample_random_of(8);
@@ -198,9 +191,8 @@ static void short_words_are_coarser(void **state)
 }
 
 /* Grids that were chosen otherwise are widened to fit. */
-static void other_grids_are_made_to_fit(void **state)
+TEST(other_grids_are_made_to_fit)
 {
-    (void)state;
     float x[PIXELS], scale = 0.03f;
     struct pith_grid grid = {
         .type = PITH_U8, .bits = 8, .method = 1, .zero_point = 100, .n = 1, .scale = &scale};
@@ -305,9 +297,8 @@ static void sums_are_proven(uint32_t n, struct pith_quantize_opts o, uint32_t su
     pith_model_free(m);
 }
 
-static void sums_cannot_overflow(void **state)
+TEST(sums_cannot_overflow)
 {
-    (void)state;
     const struct pith_quantize_opts short_values = {.activation_bits = 16},
                                     fixed = {.fixed_bits = 8},
                                     fixed_16 = {.fixed_bits = 16, .weight_bits = 8};
@@ -322,9 +313,8 @@ static void sums_cannot_overflow(void **state)
 
 /* Sums of equal signs are 4,000 times larger than one product; Requantize shifts by 16 places at
  * most. */
-static void no_shift_goes_too_far(void **state)
+TEST(no_shift_goes_too_far)
 {
-    (void)state;
     static float x[LONG];
     struct pith_model *m = long_rows(LONG, 3);
     ramp(x, LONG);
@@ -337,9 +327,8 @@ static void no_shift_goes_too_far(void **state)
 }
 
 /* Rows longer than 32 bits hold with any bytes: float, or in fixed point 64 bits. */
-static void rows_too_long_are_widened(void **state)
+TEST(rows_too_long_are_widened)
 {
-    (void)state;
     enum { TOO_LONG = 40000 };
     static float x[TOO_LONG];
     struct pith_quantize_layer layers[2];
@@ -358,9 +347,8 @@ static void rows_too_long_are_widened(void **state)
     pith_model_free(m);
 }
 
-static void bits_have_bounds(void **state)
+TEST(bits_have_bounds)
 {
-    (void)state;
     const struct {
         struct pith_quantize_opts o;
         const char *text;
@@ -380,18 +368,4 @@ static void bits_have_bounds(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_power_of_two_above),
-        cmocka_unit_test(takes_the_radix_of_least_error),
-        cmocka_unit_test(all_scales_are_powers_of_two),
-        cmocka_unit_test(short_words_are_coarser),
-        cmocka_unit_test(other_grids_are_made_to_fit),
-        cmocka_unit_test(sums_cannot_overflow),
-        cmocka_unit_test(no_shift_goes_too_far),
-        cmocka_unit_test(rows_too_long_are_widened),
-        cmocka_unit_test(bits_have_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

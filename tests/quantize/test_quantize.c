@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Networks of integers: what they are made of, what vanishes, how near they stay, refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 #include "pith_value_stats.h"
@@ -101,9 +98,8 @@ static const struct pith_quantize_opts defaults = {.size_bytes = sizeof defaults
 
 /* ---- structure ------------------------------------------------------------------------------- */
 
-static void layers_become_integers_and_relu_vanishes(void **state)
+TEST(layers_become_integers_and_relu_vanishes)
 {
-    (void)state;
     struct built b = begin_image(1);
     float x[CHANNELS * SIDE * SIDE];
     conv(&b, "a", CHANNELS, 8, 1);
@@ -136,9 +132,8 @@ static void layers_become_integers_and_relu_vanishes(void **state)
 }
 
 /* A grid that goes below 0 does not do what Relu does. */
-static void relu_stays_where_the_grid_does_not_cut(void **state)
+TEST(relu_stays_where_the_grid_does_not_cut)
 {
-    (void)state;
     struct built b = begin_image(2);
     float x[CHANNELS * SIDE * SIDE];
     uint32_t in = b.at;
@@ -161,9 +156,8 @@ static void relu_stays_where_the_grid_does_not_cut(void **state)
     pith_model_free(b.m);
 }
 
-static void sums_and_pools_are_computed_in_between(void **state)
+TEST(sums_and_pools_are_computed_in_between)
 {
-    (void)state;
     struct built b = begin_image(3);
     float x[CHANNELS * SIDE * SIDE];
     conv(&b, "a", CHANNELS, 4, 1);
@@ -188,9 +182,8 @@ static void sums_and_pools_are_computed_in_between(void **state)
     pith_model_free(b.m);
 }
 
-static void operators_behind_a_layer_are_folded(void **state)
+TEST(operators_behind_a_layer_are_folded)
 {
-    (void)state;
     struct built b = begin(4, 2, (const uint32_t[]){1, 16});
     float x[16];
     gemm(&b, "a", 16, 12);
@@ -214,9 +207,8 @@ static void operators_behind_a_layer_are_folded(void **state)
 
 /* Channels of very different size: one scale for all would leave the small ones a few steps. What
  * else reads the values takes one scale. */
-static void depthwise_inputs_have_a_scale_a_channel(void **state)
+TEST(depthwise_inputs_have_a_scale_a_channel)
 {
-    (void)state;
     enum { NO_STATISTICS, BY_CHANNEL, READ_BY_ADD, N_CASES };
     for (int k = 0; k < N_CASES; k++) {
         struct built b = begin_image(5);
@@ -254,9 +246,8 @@ static void depthwise_inputs_have_a_scale_a_channel(void **state)
 }
 
 /* The channels of MatMul's result are its last axis, those of Conv its second. */
-static void scales_of_channels_are_not_mixed_up(void **state)
+TEST(scales_of_channels_are_not_mixed_up)
 {
-    (void)state;
     for (int relu = 0; relu < 2; relu++) {
         struct built b = begin(11, 3, (const uint32_t[]){1, CHANNELS, 5});
         float x[CHANNELS * 5];
@@ -325,9 +316,8 @@ static uint32_t plus_bias(struct built *b, const char *name, uint32_t x, uint32_
 
 /* What is added behind a MatMul of three axes is its bias, which joins the sums, so that a function
  * behind it is one of bytes; unless the sums, or the weight, have another reader. */
-static void biases_behind_products_join_their_sums(void **state)
+TEST(biases_behind_products_join_their_sums)
 {
-    (void)state;
     enum { ROWS = 4, IN = 12, MIDDLE = 10, OUT = 8 };
     for (int other = 0; other < 3; other++) {
         struct built b = begin(21, 3, (const uint32_t[]){1, ROWS, IN});
@@ -358,9 +348,8 @@ static void biases_behind_products_join_their_sums(void **state)
     }
 }
 
-static void kept_layers_stay_float(void **state)
+TEST(kept_layers_stay_float)
 {
-    (void)state;
     struct built b = begin_image(6);
     float x[CHANNELS * SIDE * SIDE];
     conv(&b, "a", CHANNELS, 8, 1);
@@ -378,9 +367,8 @@ static void kept_layers_stay_float(void **state)
     pith_model_free(b.m);
 }
 
-static void lists_weights_of_integers_once(void **state)
+TEST(lists_weights_of_integers_once)
 {
-    (void)state;
     struct built b = begin_image(12);
     float x[CHANNELS * SIDE * SIDE];
     conv(&b, "a", CHANNELS, CHANNELS, 1);
@@ -402,9 +390,8 @@ static void lists_weights_of_integers_once(void **state)
     pith_model_free(b.m);
 }
 
-static void fewer_bits_are_coarser(void **state)
+TEST(fewer_bits_are_coarser)
 {
-    (void)state;
     double last = HUGE_VAL;
     for (uint32_t bits = 8; bits >= 2; bits--) {
         struct built b = begin(7, 2, (const uint32_t[]){1, 64});
@@ -428,9 +415,8 @@ static void fewer_bits_are_coarser(void **state)
 /* ---- numbers at the edge --------------------------------------------------------------------- */
 
 /* The bias is 10^9 times what the weights give: the scale grows until 31 bits hold it. */
-static void a_large_bias_is_held(void **state)
+TEST(a_large_bias_is_held)
 {
-    (void)state;
     struct built b = begin(8, 2, (const uint32_t[]){1, 4});
     float x[4] = {1, 2, 3, 4}, y[3];
     gemm(&b, "a", 4, 3);
@@ -452,9 +438,8 @@ static void a_large_bias_is_held(void **state)
     pith_model_free(b.m);
 }
 
-static void zeros_stay_zeros(void **state)
+TEST(zeros_stay_zeros)
 {
-    (void)state;
     struct built b = begin_image(9);
     static const float x[CHANNELS * SIDE * SIDE];
     float y[8 * SIDE * SIDE];
@@ -488,9 +473,8 @@ static void refused(struct pith_model *m, struct pith_quantize_opts o, enum pith
     assert_int_equal(m->n_nodes, n_nodes);
 }
 
-static void says_what_is_wrong(void **state)
+TEST(says_what_is_wrong)
 {
-    (void)state;
     static const char *const unknown[] = {"a", "nowhere"};
     struct built b = begin(10, 2, (const uint32_t[]){1, 4});
     float x[4] = {1, 2, 3, 4};
@@ -514,22 +498,4 @@ static void says_what_is_wrong(void **state)
     pith_model_free(b.m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_become_integers_and_relu_vanishes),
-        cmocka_unit_test(relu_stays_where_the_grid_does_not_cut),
-        cmocka_unit_test(sums_and_pools_are_computed_in_between),
-        cmocka_unit_test(operators_behind_a_layer_are_folded),
-        cmocka_unit_test(depthwise_inputs_have_a_scale_a_channel),
-        cmocka_unit_test(scales_of_channels_are_not_mixed_up),
-        cmocka_unit_test(biases_behind_products_join_their_sums),
-        cmocka_unit_test(kept_layers_stay_float),
-        cmocka_unit_test(lists_weights_of_integers_once),
-        cmocka_unit_test(fewer_bits_are_coarser),
-        cmocka_unit_test(a_large_bias_is_held),
-        cmocka_unit_test(zeros_stay_zeros),
-        cmocka_unit_test(says_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What data are for: rounding with feedback, biases; the same bits for any number of threads;
  * refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_pack.h"
 #include "pith_host.h"
@@ -102,9 +99,8 @@ static double sqnr(struct images *i, struct pith_quantize_opts o)
     return snr_db(a[0], b[0], N_SAMPLES * CLASSES);
 }
 
-static void each_method_helps(void **state)
+TEST(each_method_helps)
 {
-    (void)state;
     struct images *i = images_of(5);
     for (uint32_t bits = 3; bits <= 4; bits++) {
         struct pith_quantize_opts o = {.weight_bits = bits,
@@ -164,9 +160,8 @@ static struct pith_model *products(uint64_t seed)
 }
 
 /* Goals of adaptive rounding are sums with the bias, wherever that is added. */
-static void goals_are_behind_the_bias(void **state)
+TEST(goals_are_behind_the_bias)
 {
-    (void)state;
     struct images *images = images_of(5);
     struct pith_data *data =
         data_of(images->x[0], N_SAMPLES, 3, (const uint32_t[]){1, CHANNELS * SIDE, SIDE});
@@ -193,9 +188,8 @@ static void goals_are_behind_the_bias(void **state)
 }
 
 /* x = (a, b, b): what one 0.4 loses the other makes up for. */
-static void feedback_makes_up_for_what_was_lost(void **state)
+TEST(feedback_makes_up_for_what_was_lost)
 {
-    (void)state;
     float x[64][3];
     struct sample_random r = sample_random_of(6);
     for (uint32_t n = 0; n < 64; n++) {
@@ -231,9 +225,8 @@ static void feedback_makes_up_for_what_was_lost(void **state)
 
 /* Every third x[0] is twice what its grid, 0 to 255, can hold. Weights and all other inputs lie on
  * their grids, so there is nothing to make up for: what is cut is not compensated. */
-static void what_is_cut_is_no_goal(void **state)
+TEST(what_is_cut_is_no_goal)
 {
-    (void)state;
     float x[64][2];
     struct sample_random r = sample_random_of(10);
     for (uint32_t n = 0; n < 64; n++) {
@@ -275,9 +268,8 @@ static uint64_t count_pruned(const struct pith_const *w)
 }
 
 /* Also where making up for others would move it; and files need not store it. */
-static void pruned_weights_stay_zero(void **state)
+TEST(pruned_weights_stay_zero)
 {
-    (void)state;
     struct images *i = images_of(9);
     struct pith_model *m = network(3);
     struct pith_error err = {0};
@@ -347,9 +339,8 @@ static void same_bytes(const struct pith_buffer *a, struct pith_buffer b)
 
 /* Adaptive rounding: on the same level; the float network's sums, its goal, differ a little on
  * others. */
-static void rounding_is_the_same_for_any_threads(void **state)
+TEST(rounding_is_the_same_for_any_threads)
 {
-    (void)state;
     struct images *i = images_of(7);
     for (int k = PITH_ROUND_GPTQ; k <= PITH_ROUND_ADAPTIVE; k++) {
         struct pith_buffer a = bytes_on(i, 0, 1, (enum pith_rounding)k);
@@ -427,9 +418,8 @@ static double one_layer_db(uint32_t wide, bool white, enum pith_rounding roundin
 
 /* White inputs have no correlations that error feedback could use: what few samples show of them is
  * chance, and damping by shrinkage leaves little of it. */
-static void chance_is_not_fitted_to(void **state)
+TEST(chance_is_not_fitted_to)
 {
-    (void)state;
     for (int white = 0; white < 2; white++) {
         const double nearest = one_layer_db(WIDE, white, PITH_ROUND_NEAREST),
                      feedback = one_layer_db(WIDE, white, PITH_ROUND_DEFAULT);
@@ -439,9 +429,8 @@ static void chance_is_not_fitted_to(void **state)
 }
 
 /* Of few samples, too, where weights have few bits. */
-static void long_rows_of_few_bits_are_fed_back(void **state)
+TEST(long_rows_of_few_bits_are_fed_back)
 {
-    (void)state;
     const double nearest = one_layer_db(WIDEST, false, PITH_ROUND_NEAREST),
                  feedback = one_layer_db(WIDEST, false, PITH_ROUND_GPTQ);
     if (feedback < nearest + 0.3)
@@ -449,9 +438,8 @@ static void long_rows_of_few_bits_are_fed_back(void **state)
 }
 
 /* With other samples, too; where layers have goals, they are rounded anew. */
-static void rounded_layers_are_taken_over(void **state)
+TEST(rounded_layers_are_taken_over)
 {
-    (void)state;
     struct images *i = images_of(5), *other = images_of(6);
     struct rounded_layers r = {0};
     struct pith_quantize_opts o = {
@@ -472,9 +460,8 @@ static void rounded_layers_are_taken_over(void **state)
     free_images(other);
 }
 
-static void says_what_is_wrong(void **state)
+TEST(says_what_is_wrong)
 {
-    (void)state;
     struct images *i = images_of(8);
     struct pith_data *small = data_of(i->x[0], 2, 2, (const uint32_t[]){1, 9});
     refused(small, false, "takes 294 values, a sample has 9");
@@ -483,19 +470,4 @@ static void says_what_is_wrong(void **state)
     free_images(i);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_method_helps),
-        cmocka_unit_test(goals_are_behind_the_bias),
-        cmocka_unit_test(feedback_makes_up_for_what_was_lost),
-        cmocka_unit_test(what_is_cut_is_no_goal),
-        cmocka_unit_test(pruned_weights_stay_zero),
-        cmocka_unit_test(rounding_is_the_same_for_any_threads),
-        cmocka_unit_test(chance_is_not_fitted_to),
-        cmocka_unit_test(long_rows_of_few_bits_are_fed_back),
-        cmocka_unit_test(rounded_layers_are_taken_over),
-        cmocka_unit_test(says_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,11 +2,8 @@
 /* Recurrent networks in integers: RNN, GRU and LSTM written as loops give what the operators gave;
  * layers in bodies become integers, with a grid for each part of what they read; data improve them
  * there, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "quantize/transform/expand_recurrent.h"
 #include "network_run.h"
 #include "pith_quantize.h"
@@ -106,9 +103,8 @@ static const struct kind kinds[] = {
     {RECURRENT_LSTM, 4, .bias = true, .state = true, .steps = 1},
 };
 
-static void loops_give_what_operators_gave(void **state)
+TEST(loops_give_what_operators_gave)
 {
-    (void)state;
     const struct pith_quantize_opts o = {.size_bytes = sizeof o};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct pith_model *m = operator_of(&kinds[i], i + 1);
@@ -133,9 +129,8 @@ static void loops_give_what_operators_gave(void **state)
 }
 
 /* A loop has one number of steps, so with an open length the operator stays. */
-static void open_lengths_stay_operators(void **state)
+TEST(open_lengths_stay_operators)
 {
-    (void)state;
     const struct pith_quantize_opts o = {.size_bytes = sizeof o};
     for (uint32_t open = 0; open < 2; open++) {
         struct pith_model *m = operator_of(&kinds[0], 1);
@@ -247,9 +242,8 @@ static double sqnr(struct pith_model *m, const struct series *s, struct pith_qua
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* On one grid, steps of the state would be 0.7 wide: no 10 dB. */
-static void each_part_has_a_grid_of_its_own(void **state)
+TEST(each_part_has_a_grid_of_its_own)
 {
-    (void)state;
     struct series *s = series_of(1);
     struct pith_model *m = scan(2);
     struct pith_quantize_opts o = {.rounding = PITH_ROUND_NEAREST};
@@ -263,9 +257,8 @@ static void each_part_has_a_grid_of_its_own(void **state)
     free_series(s);
 }
 
-static void data_improve_bodies(void **state)
+TEST(data_improve_bodies)
 {
-    (void)state;
     struct series *s = series_of(3);
     double db[2];
     for (int feedback = 0; feedback < 2; feedback++) {
@@ -283,9 +276,8 @@ static void data_improve_bodies(void **state)
     free_series(s);
 }
 
-static void layers_in_bodies_can_be_kept(void **state)
+TEST(layers_in_bodies_can_be_kept)
 {
-    (void)state;
     struct series *s = series_of(5);
     struct pith_model *m = scan(6);
     const char *keep[] = {"cell"};
@@ -301,9 +293,8 @@ static void layers_in_bodies_can_be_kept(void **state)
 /* Names of as many bytes as there may be, with a sequence of UTF-8 at every place where one can be
  * cut; a file with longer names, or broken ones, would not be packed. Layers without names go by a
  * value's. */
-static void parts_have_names(void **state)
+TEST(parts_have_names)
 {
-    (void)state;
     struct series *s = series_of(15);
     for (uint32_t ascii = 0; ascii < 3; ascii++) {
         struct pith_model *m = scan(16);
@@ -334,9 +325,8 @@ static void parts_have_names(void **state)
 /* ---- bad input ------------------------------------------------------------------------------- */
 
 /* The same number all the time; and then numbers that were never observed. */
-static void constant_data_do_no_harm(void **state)
+TEST(constant_data_do_no_harm)
 {
-    (void)state;
     struct series *s = series_of(7);
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         memset(s->x[n], 0, sizeof s->x[n]);
@@ -350,9 +340,8 @@ static void constant_data_do_no_harm(void **state)
 }
 
 /* A NaN becomes the lowest integer, so it does no harm where weights are rounded. */
-static void nan_among_samples_is_refused(void **state)
+TEST(nan_among_samples_is_refused)
 {
-    (void)state;
     struct series *s = series_of(9);
     struct pith_model *m = scan(10);
     struct pith_error err = {0};
@@ -368,9 +357,8 @@ static void nan_among_samples_is_refused(void **state)
     free_series(s);
 }
 
-static void weights_in_bodies_are_checked(void **state)
+TEST(weights_in_bodies_are_checked)
 {
-    (void)state;
     struct series *s = series_of(11);
     struct pith_model *m = scan(12);
     struct pith_error err = {0};
@@ -384,18 +372,4 @@ static void weights_in_bodies_are_checked(void **state)
     free_series(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_give_what_operators_gave),
-        cmocka_unit_test(open_lengths_stay_operators),
-        cmocka_unit_test(each_part_has_a_grid_of_its_own),
-        cmocka_unit_test(data_improve_bodies),
-        cmocka_unit_test(layers_in_bodies_can_be_kept),
-        cmocka_unit_test(parts_have_names),
-        cmocka_unit_test(constant_data_do_no_harm),
-        cmocka_unit_test(nan_among_samples_is_refused),
-        cmocka_unit_test(weights_in_bodies_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A weight that several layers read: one set of integers for all readers, and as exact as a set
  * each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_pack.h"
 #include "pith_quantize.h"
@@ -157,9 +154,8 @@ static void is_stored_once(struct wanted w, struct pith_quantize_opts o, bool da
         fail_msg("%.1f dB, %.1f with copies", shared.db, copied.db);
 }
 
-static void products_share(void **state)
+TEST(products_share)
 {
-    (void)state;
     const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = READERS};
     is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
     is_stored_once(gemm, (struct pith_quantize_opts){0}, false);
@@ -168,25 +164,22 @@ static void products_share(void **state)
     is_stored_once(gemm, (struct pith_quantize_opts){.reestimate = true}, true);
 }
 
-static void convolutions_share(void **state)
+TEST(convolutions_share)
 {
-    (void)state;
     const struct wanted conv = {.op = PITH_OP_CONV, .readers = READERS};
     is_stored_once(conv, (struct pith_quantize_opts){0}, true);
     is_stored_once(conv, (struct pith_quantize_opts){0}, false);
 }
 
-static void what_is_pruned_stays_so(void **state)
+TEST(what_is_pruned_stays_so)
 {
-    (void)state;
     is_stored_once((struct wanted){.op = PITH_OP_GEMM, .readers = 3, .pruned = true},
                    (struct pith_quantize_opts){0}, true);
 }
 
 /* Sums of 64 bits in all readers, or in none. */
-static void wide_sums_share(void **state)
+TEST(wide_sums_share)
 {
-    (void)state;
     const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 3};
     const struct pith_quantize_opts wide = {.activation_bits = 16, .weight_bits = 16};
     struct wanted copied = gemm;
@@ -197,9 +190,8 @@ static void wide_sums_share(void **state)
 }
 
 /* Layers are rounded with their alpha. */
-static void another_alpha_is_another_weight(void **state)
+TEST(another_alpha_is_another_weight)
 {
-    (void)state;
     const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 3, .last_alpha = 0.5f};
     struct result r = quantize(&gemm, (struct pith_quantize_opts){0}, true);
     assert_int_equal(r.weights, 2 * WIDTH * WIDTH);
@@ -207,9 +199,8 @@ static void another_alpha_is_another_weight(void **state)
 }
 
 /* Rows of one way are columns of the other: one scale suits both. */
-static void both_ways_share(void **state)
+TEST(both_ways_share)
 {
-    (void)state;
     struct wanted gemm = {.op = PITH_OP_GEMM, .readers = READERS, .both_ways = true};
     is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
     is_stored_once(gemm, (struct pith_quantize_opts){0}, false);
@@ -220,9 +211,8 @@ static void both_ways_share(void **state)
 }
 
 /* Each way keeps its integers where one scale is too coarse, or sums are no floats. */
-static void ways_that_do_not_share(void **state)
+TEST(ways_that_do_not_share)
 {
-    (void)state;
     struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 4, .both_ways = true, .largest = 2};
     const struct pith_quantize_opts apart[] = {
         {.weight_bits = 4}, {.fixed_bits = 8}, {.activation_bits = 16, .weight_bits = 16}};
@@ -240,9 +230,8 @@ static void ways_that_do_not_share(void **state)
 
 /* Counted for each of the five, there would be 5,120 bits to give away, one for each weight and
  * more. */
-static void bits_are_given_once(void **state)
+TEST(bits_are_given_once)
 {
-    (void)state;
     struct pith_quantize_opts o = {.weight_bits = 4};
     struct pith_quantize_layer layer[PITH_QUANTIZE_PARTS * 16];
     const struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 5};
@@ -261,15 +250,4 @@ static void bits_are_given_once(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products_share),
-                                       cmocka_unit_test(convolutions_share),
-                                       cmocka_unit_test(what_is_pruned_stays_so),
-                                       cmocka_unit_test(wide_sums_share),
-                                       cmocka_unit_test(another_alpha_is_another_weight),
-                                       cmocka_unit_test(both_ways_share),
-                                       cmocka_unit_test(ways_that_do_not_share),
-                                       cmocka_unit_test(bits_are_given_once)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

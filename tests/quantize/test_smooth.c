@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_smooth.c - large channels behind a normalization become like the others, and nothing else
  * changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_value_stats.h"
 #include "quantize/transform/smooth.h"
@@ -73,9 +70,8 @@ static void run(const struct pith_model *m, float *y)
     run_network(m, NULL, x, ROWS * C, y);
 }
 
-static void large_channels_shrink_and_answers_stay(void **state)
+TEST(large_channels_shrink_and_answers_stay)
 {
-    (void)state;
     for (int columns = 0; columns < 2; columns++) {
         struct pith_model *m = network(columns, false);
         const float *scale = m->values[m->nodes[0].in[1]].constant->data;
@@ -101,9 +97,8 @@ static void large_channels_shrink_and_answers_stay(void **state)
 }
 
 /* Who else reads the value sees it as it was: products alone read a divided one. */
-static void what_others_see_stays(void **state)
+TEST(what_others_see_stays)
 {
-    (void)state;
     struct pith_model *m = network(false, true);
     float before[ROWS * OUT], after[ROWS * OUT];
     uint32_t n = 7;
@@ -127,9 +122,8 @@ static void what_others_see_stays(void **state)
 }
 
 /* A product whose weight is somebody else's, too, reads what it read. */
-static void shared_weights_stay(void **state)
+TEST(shared_weights_stay)
 {
-    (void)state;
     struct pith_model *m = network(true, false);
     uint32_t n = 7;
     look(m);
@@ -146,9 +140,8 @@ static void shared_weights_stay(void **state)
 }
 
 /* Channels that are alike gain too little for an operator. */
-static void little_gain_is_left(void **state)
+TEST(little_gain_is_left)
 {
-    (void)state;
     struct pith_model *m = network(false, true);
     uint32_t n = 7;
     look(m);
@@ -159,13 +152,4 @@ static void little_gain_is_left(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_channels_shrink_and_answers_stay),
-        cmocka_unit_test(what_others_see_stays),
-        cmocka_unit_test(shared_weights_stay),
-        cmocka_unit_test(little_gain_is_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_store_floats.c - what stays float in 2 bytes: rounding against all numbers of a type, what
  * is left alone, and files that keep it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/element_f32.h"
 #include "pith_load.h"
 #include "pith_pack.h"
@@ -67,9 +64,8 @@ static void expect_rounded(enum pith_type type, float x)
 }
 
 /* Each number of a type, the tie above it, and the f32 on either side of that tie. */
-static void ties_go_to_even(void **state)
+TEST(ties_go_to_even)
 {
-    (void)state;
     for (size_t t = 0; t < 2; t++)
         for (uint32_t bits = 0; bits < infinity_of(types[t]);
              bits += types[t] == PITH_F16 ? 1 : 7) {
@@ -84,10 +80,9 @@ static void ties_go_to_even(void **state)
         }
 }
 
-static void any_number_goes_to_the_nearest(void **state)
+TEST(any_number_goes_to_the_nearest)
 {
     struct sample_random r = sample_random_of(31);
-    (void)state;
     for (uint32_t i = 0; i < 200000; i++) {
         uint32_t bits = (uint32_t)(next(&r) >> 32);
         float x;
@@ -102,9 +97,8 @@ static void any_number_goes_to_the_nearest(void **state)
 }
 
 /* What was read is written with the same 16 bits, infinities and every NaN included. */
-static void all_bits_come_back(void **state)
+TEST(all_bits_come_back)
 {
-    (void)state;
     for (size_t t = 0; t < 2; t++)
         for (uint32_t bits = 0; bits < 65536; bits++) {
             float x = value_of(types[t], bits);
@@ -171,9 +165,8 @@ static void store(struct pith_model *m, enum pith_type type, struct pith_stored_
     assert_int_equal(pith_store_floats(m, type, report, NULL), PITH_OK);
 }
 
-static void floats_are_rounded_and_others_stay(void **state)
+TEST(floats_are_rounded_and_others_stay)
 {
-    (void)state;
     for (size_t t = 0; t < 2; t++) {
         struct pith_model *m = network(), *was = network();
         struct pith_stored_floats report;
@@ -197,9 +190,8 @@ static void floats_are_rounded_and_others_stay(void **state)
 }
 
 /* A scale that something else reads too is a scale. */
-static void a_shared_scale_stays_one(void **state)
+TEST(a_shared_scale_stays_one)
 {
-    (void)state;
     struct pith_model *m = network();
     m->nodes[1].in[1] = m->nodes[2].in[1];
     store(m, PITH_F16, NULL);
@@ -226,9 +218,8 @@ static void expect_beyond(enum pith_type type, float x, bool all, uint32_t n_bey
     pith_model_free(m);
 }
 
-static void what_is_beyond_the_range_stays(void **state)
+TEST(what_is_beyond_the_range_stays)
 {
-    (void)state;
     expect_beyond(PITH_F16, 65504, false, 0);
     expect_beyond(PITH_F16, 65519.996f, false, 0); /* rounds to 65504 */
     expect_beyond(PITH_F16, -65520, false, 1);
@@ -245,9 +236,8 @@ static void what_is_beyond_the_range_stays(void **state)
     expect_beyond(PITH_BF16, NAN, false, 1);
 }
 
-static void other_types_are_refused(void **state)
+TEST(other_types_are_refused)
 {
-    (void)state;
     struct pith_model *m = network();
     struct pith_error err = {0};
     assert_int_equal(pith_store_floats(m, PITH_F64, NULL, &err), PITH_ERR_ARGUMENT);
@@ -276,10 +266,9 @@ static void set_code(struct pith_model *m, enum pith_code code)
 }
 
 /* Read and written again it is the same file, whatever the requested support and code. */
-static void files_keep_two_bytes(void **state)
+TEST(files_keep_two_bytes)
 {
     static const enum pith_code codes[] = {PITH_CODE_PLAIN, PITH_CODE_HUFFMAN};
-    (void)state;
     for (uint32_t i = 0; i < 8; i++) {
         struct pith_model *m = network(), *back;
         float x[IN] = {1, -2, 0.5f, 3, 0, -1}, y[OUT], z[OUT];
@@ -312,9 +301,8 @@ static void files_keep_two_bytes(void **state)
 
 /* In the compact header nothing is aligned: 2 bytes a number, less the 2 for a tensor's type.
  */
-static void files_are_smaller_by_two_bytes_a_number(void **state)
+TEST(files_are_smaller_by_two_bytes_a_number)
 {
-    (void)state;
     struct pith_model *m = network();
     uint64_t wide = file_bytes(m, true);
     store(m, PITH_F16, NULL);
@@ -324,9 +312,8 @@ static void files_are_smaller_by_two_bytes_a_number(void **state)
 
 /* Mantissa bits that are 0 cost nothing in an adaptive stream: it is taken where it is smaller
  * still. It does not store the type; what is read from it has 2 bytes again all the same. */
-static void adaptive_streams_hold_the_same_numbers(void **state)
+TEST(adaptive_streams_hold_the_same_numbers)
 {
-    (void)state;
     for (size_t t = 0; t < 2; t++) {
         struct pith_model *m = network();
         store(m, types[t], NULL);
@@ -347,9 +334,8 @@ static void adaptive_streams_hold_the_same_numbers(void **state)
 }
 
 /* A stage that comes later need not know. */
-static void what_no_longer_fits_is_written_as_f32(void **state)
+TEST(what_no_longer_fits_is_written_as_f32)
 {
-    (void)state;
     struct pith_model *m = network();
     store(m, PITH_F16, NULL);
     ((float *)constant(m, 0, 1)->data)[3] = 0.1f;
@@ -419,9 +405,8 @@ static double store_in_codebook(struct pith_model *m)
     return pith_snr_db(signal, noise);
 }
 
-static void rows_alike_share_a_codebook(void **state)
+TEST(rows_alike_share_a_codebook)
 {
-    (void)state;
     float factor[ROWS];
     for (uint32_t o = 0; o < ROWS; o++)
         factor[o] = 1;
@@ -433,9 +418,8 @@ static void rows_alike_share_a_codebook(void **state)
 }
 
 /* What f16 made of the largest number says the step to 11 bits. */
-static void rows_on_grids_of_their_own_stay_there(void **state)
+TEST(rows_on_grids_of_their_own_stay_there)
 {
-    (void)state;
     float factor[ROWS];
     for (uint32_t o = 0; o < ROWS; o++)
         factor[o] = ldexpf(0.0107f + 0.0001f * (float)o, (int)(o % 7) - 3);
@@ -445,9 +429,8 @@ static void rows_on_grids_of_their_own_stay_there(void **state)
     pith_model_free(m);
 }
 
-static void not_everything_gets_a_codebook(void **state)
+TEST(not_everything_gets_a_codebook)
 {
-    (void)state;
     float factor[ROWS];
     for (uint32_t o = 0; o < ROWS; o++)
         factor[o] = 1;
@@ -467,23 +450,4 @@ static void not_everything_gets_a_codebook(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_alike_share_a_codebook),
-        cmocka_unit_test(rows_on_grids_of_their_own_stay_there),
-        cmocka_unit_test(not_everything_gets_a_codebook),
-        cmocka_unit_test(ties_go_to_even),
-        cmocka_unit_test(any_number_goes_to_the_nearest),
-        cmocka_unit_test(all_bits_come_back),
-        cmocka_unit_test(floats_are_rounded_and_others_stay),
-        cmocka_unit_test(a_shared_scale_stays_one),
-        cmocka_unit_test(what_is_beyond_the_range_stays),
-        cmocka_unit_test(other_types_are_refused),
-        cmocka_unit_test(files_keep_two_bytes),
-        cmocka_unit_test(files_are_smaller_by_two_bytes_a_number),
-        cmocka_unit_test(adaptive_streams_hold_the_same_numbers),
-        cmocka_unit_test(what_no_longer_fits_is_written_as_f32),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

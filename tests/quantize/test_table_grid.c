@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_table_grid.c - tables that a Gather looks up in become integers: by row or by codebook, the
  * weight of a layer once, and those that somebody wants as floats not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_pack.h"
 #include "pith_quantize.h"
@@ -161,9 +158,8 @@ static struct result quantize(const struct wanted w, struct pith_quantize_opts o
 
 static const struct pith_quantize_opts as_usual = {0};
 
-static void a_number_takes_a_byte(void **state)
+TEST(a_number_takes_a_byte)
 {
-    (void)state;
     struct result r = quantize((struct wanted){0}, as_usual);
     assert_int_equal(r.n_layers, 3);
     assert_int_equal(r.n_tables, 1);
@@ -180,9 +176,8 @@ static void a_number_takes_a_byte(void **state)
 
 /* By row, steps as coarse as one number wants would leave little of the others: 127 steps of 0.8.
  */
-static void rows_with_few_large_numbers_have_a_codebook(void **state)
+TEST(rows_with_few_large_numbers_have_a_codebook)
 {
-    (void)state;
     struct result r = quantize((struct wanted){.heavy = true}, as_usual);
     assert_true(r.indices);
     assert_int_equal(r.floats, 0);
@@ -193,9 +188,8 @@ static void rows_with_few_large_numbers_have_a_codebook(void **state)
     assert_true(r.layer[0].snr_db < 50);
 }
 
-static void a_layers_weight_is_stored_once(void **state)
+TEST(a_layers_weight_is_stored_once)
 {
-    (void)state;
     struct result alone = quantize((struct wanted){0}, as_usual);
     struct result tied = quantize((struct wanted){.tied = true}, as_usual);
     assert_int_equal(tied.floats, 0);
@@ -213,9 +207,8 @@ static void a_layers_weight_is_stored_once(void **state)
         fail_msg("%.1f dB of the table, %.1f of outputs", tied.layer[0].snr_db, tied.db);
 }
 
-static void two_look_ups_share(void **state)
+TEST(two_look_ups_share)
 {
-    (void)state;
     struct result r = quantize((struct wanted){.twice = true}, as_usual);
     assert_int_equal(r.n_tables, 2);
     assert_int_equal(r.integers, 2 * ROWS * COLS + COLS * COLS);
@@ -223,9 +216,8 @@ static void two_look_ups_share(void **state)
     assert_true(r.layer[0].snr_db == r.layer[1].snr_db);
 }
 
-static void what_is_pruned_stays_so(void **state)
+TEST(what_is_pruned_stays_so)
 {
-    (void)state;
     struct result r = quantize((struct wanted){.pruned = true}, as_usual);
     assert_int_equal(r.floats, 0);
     assert_false(r.indices);
@@ -241,9 +233,8 @@ static void expect_float(struct wanted w, struct pith_quantize_opts o, const cha
     assert_int_equal(r.floats, floats);
 }
 
-static void some_stay_float(void **state)
+TEST(some_stay_float)
 {
-    (void)state;
     static const char *const table[] = {"rows"}, *const again[] = {"again"},
                              *const head[] = {"head"}, *const both[] = {"inner", "head"};
     uint64_t floats = ROWS * COLS;
@@ -265,9 +256,8 @@ static void some_stay_float(void **state)
                  ROWS * COLS + COLS * COLS); /* it alone is integers */
 }
 
-static void small_ones_and_columns_are_none(void **state)
+TEST(small_ones_and_columns_are_none)
 {
-    (void)state;
     struct result r = quantize((struct wanted){.rows = 63}, as_usual);
     assert_int_equal(r.n_tables, 0);
     assert_int_equal(r.floats, 63 * COLS);
@@ -279,15 +269,4 @@ static void small_ones_and_columns_are_none(void **state)
     assert_int_equal(r.floats, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_takes_a_byte),
-        cmocka_unit_test(rows_with_few_large_numbers_have_a_codebook),
-        cmocka_unit_test(a_layers_weight_is_stored_once),
-        cmocka_unit_test(two_look_ups_share),
-        cmocka_unit_test(what_is_pruned_stays_so),
-        cmocka_unit_test(some_stay_float),
-        cmocka_unit_test(small_ones_and_columns_are_none)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The scale that is found for a row of a layer is no worse than the one that cuts nothing, and none
  * that the layer does not allow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "feedback_problem.h"
 #include "quantize/layer/integer_layer.h"
 
@@ -37,9 +34,8 @@ static double search(struct problem *p, const struct integer_layer *l)
     return pith_search_scale(&p->row, pith_layer_least_scale(l, 0), l->radix, p->q);
 }
 
-static void the_scale_found_is_no_worse(void **state)
+TEST(the_scale_found_is_no_worse)
 {
-    (void)state;
     struct test_random r = test_seed(34);
     int finer = 0;
     for (int i = 0; i < ROWS; i++)
@@ -65,9 +61,8 @@ static void the_scale_found_is_no_worse(void **state)
 
 /* -1 is -4 quarters and -8 eighths, both without error: the wider scale, which was tried first,
  * stays. */
-static void the_wider_of_equal_scales_stays(void **state)
+TEST(the_wider_of_equal_scales_stays)
 {
-    (void)state;
     struct test_random r = test_seed(36);
     struct problem p;
     struct pith_grid x;
@@ -82,9 +77,8 @@ static void the_wider_of_equal_scales_stays(void **state)
 
 /* A bias that needs 32 bits at some scale allows no finer one, though the row would be rounded
  * better. */
-static void finer_scales_than_allowed_are_not_tried(void **state)
+TEST(finer_scales_than_allowed_are_not_tried)
 {
-    (void)state;
     struct test_random r = test_seed(34);
     int finer = 0;
     for (int i = 0; i < ROWS; i++) {
@@ -105,12 +99,4 @@ static void finer_scales_than_allowed_are_not_tried(void **state)
     assert_true(finer > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_scale_found_is_no_worse),
-        cmocka_unit_test(the_wider_of_equal_scales_stays),
-        cmocka_unit_test(finer_scales_than_allowed_are_not_tried),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS
