@@ -96,8 +96,8 @@ const struct cli_command cmd_encode = {
     "make",
     "entropy-code: the final file",
     "pith encode [MODEL] [-o net.pith] [options]",
-    "Folds batch normalization (not with --lossless) and entropy-codes weight positions (gaps),\n"
-    "codebook indices and the bytes of floats, wherever the code is shorter than the plain bytes.\n"
+    "Folds batch normalization, merges parallel convolutions (not with --lossless), entropy-codes\n"
+    "weight positions (gaps), codebook indices and bytes of floats where codes are shorter.\n"
     "Coded tensors are expanded when the file is loaded; plain floats are read in place.\n"
     "--for says what matters: load speed, file size, or flash of a microcontroller.\n"
     "--for speed (default) codes indices of large tensors (65,536 elements) with rANS where it is\n"

@@ -23,6 +23,7 @@
 #include "channel_layer.h"
 #include "base/error_fill.h"
 #include "fold_grid.h"
+#include "merge_convs.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_traits.h"
@@ -483,7 +484,19 @@ enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_fo
 {
     if (!m)
         return PITH_ERR_ARGUMENT;
-    return pith_model_fold_onto_grids(m, 23, 0, n_folded, err);
+    uint32_t n = 0;
+    bool merged = true;
+    enum pith_status status = PITH_OK;
+    while (merged && !status) { /* a normalization behind merged branches folds in the next round */
+        uint32_t more = 0;
+        status = pith_model_fold_onto_grids(m, 23, 0, &more, err);
+        n += more;
+        if (!status)
+            status = pith_merge_convs(m, &merged, err);
+    }
+    if (!status && n_folded)
+        *n_folded = n;
+    return status;
 }
 
 enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,

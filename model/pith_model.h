@@ -226,8 +226,9 @@ const char *pith_weight_pattern(struct pith_model *m, const char *name);
 
 /* BatchNormalization after Conv or Gemm into weight and bias (on the way to encode). Masks stay;
  * a codebook on a folded tensor becomes one per channel. A weight that several nodes read is scaled
- * once, when all of them have a normalization with the same factors, else not at all. Returns how
- * many were folded. */
+ * once, when all of them have a normalization with the same factors, else not at all. Sums of
+ * convolutions of one value, such as the parallel branches of RepVGG, then become one convolution
+ * (pith_model_fold_onto_grids leaves them). *n_folded: how many normalizations were folded. */
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err);
 /* The same, and rounded to what a file stores in few bytes. step_bits, 0..23: where a weight's

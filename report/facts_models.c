@@ -166,7 +166,7 @@ static void fill_layer(struct report *r, uint32_t i)
 static enum pith_status fold(struct report *r, struct report_side *s)
 {
     uint32_t n;
-    enum pith_status st = pith_model_fold_batch_norm(s->m, &n, r->err);
+    enum pith_status st = pith_model_fold_onto_grids(s->m, 23, 0, &n, r->err);
     if (st)
         return st;
     const uint32_t had = s->n_refs;
