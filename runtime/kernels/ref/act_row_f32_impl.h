@@ -50,37 +50,42 @@ void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
     }
 }
 
-/* to and from may lie anywhere, but not over each other. */
-static void copy_row(float *to, const float *from, size_t n)
+/* Rows from `from` to `to`, which may lie anywhere, but not over each other. Vector by vector of
+ * all rows: a loop over the few of one row ends too often. The last vector of a row begins in the
+ * one before it, for masked stores of AVX2 are slow. */
+static void copy_rows(float *to, size_t to_ld, const float *from, size_t from_ld, size_t rows,
+                      size_t n)
 {
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        vec_store(to + i, vec_load(from + i));
-    if (i < n) {
-        const vmask m = vmask_range(0, (int)(n - i));
-        vec_store_some(to + i, m, vec_load_some(from + i, m));
+    const vmask m = vmask_range(0, (int)n);
+    for (size_t k = 0; k < n && n >= LANES; k += LANES) {
+        const size_t i = k + LANES <= n ? k : n - LANES;
+        for (size_t r = 0; r < rows; r++)
+            vec_store(to + r * to_ld + i, vec_load(from + r * from_ld + i));
     }
+    for (size_t r = 0; r < rows && n < LANES; r++)
+        vec_store_some(to + r * to_ld, m, vec_load_some(from + r * from_ld, m));
 }
 
 #define TOGETHER 1024u /* floats */
 #define BLOCK 16u      /* of row kernels: what is left of a row takes as long as one */
+#define SHORT 64u      /* fewer are no whole group of a row kernel */
 
-/* Rows that are no whole blocks are put side by side, so that one block is broken and not each
- * row's last. */
+/* Short rows, and rows that are no whole blocks, are put side by side, so that one block is broken
+ * and not each row's last. */
 void ISA(pith_act_rows_f32)(const struct dense_act *act, float *y, size_t ld, size_t rows, size_t n)
 {
     float beside[TOGETHER];
-    row_f32_fn *row = n % BLOCK == 0 || n > TOGETHER ? NULL : row_of(act->kind);
+    const bool alone = (n % BLOCK == 0 && n >= SHORT) || n > TOGETHER || n == 0;
+    row_f32_fn *row = alone ? NULL : row_of(act->kind);
     size_t k = row ? TOGETHER / n : 1;
     for (; rows > 0; rows -= k, y += k * ld) {
         k = k < rows ? k : rows;
-        for (size_t r = 0; row && r < k; r++)
-            copy_row(beside + r * n, y + r * ld, n);
-        if (row)
-            row(beside, beside, k * n);
-        else
+        if (!row) {
             ISA(pith_act_row_f32)(act, y, n);
-        for (size_t r = 0; row && r < k; r++)
-            copy_row(y + r * ld, beside + r * n, n);
+            continue;
+        }
+        copy_rows(beside, n, y, ld, k, n);
+        row(beside, beside, k * n);
+        copy_rows(y, ld, beside, n, k, n);
     }
 }

@@ -30,16 +30,12 @@ static inline float tanh_f32(float x)
     return with_sign_of(p / (p + 2.0f), x);
 }
 
-/* The logistic function of x by e = exp(-|x|). */
-static inline float gate_of(float x, float e)
-{
-    return choose(x < 0.0f, e, 1.0f) / (1.0f + e);
-}
-
-/* exp(-|x|) never overflows, and keeps the tiny results of large negative x. */
+/* 1 / (1 + exp(-x)). Where exp is infinite, below -88.72, the result is 0 and not a denormal less
+ * than 2^-128; from 18 on it is 1. */
 static inline float sigmoid_f32(float x)
 {
-    return gate_of(x, exp_falling_f32(f32_from_bits(f32_bits(x) | 0x80000000u)));
+    const float t = choose(-x < -86.0f, -86.0f, -x);
+    return 1.0f / (1.0f + exp_wide_f32(choose(t > 89.0f, 89.0f, t)));
 }
 
 /* q is a polynomial for -log(1 - erf), which is smooth where erf itself saturates. */
@@ -84,13 +80,13 @@ static inline float gelu_f32(float x)
     return 0.5f * x * (1.0f + with_sign_of(1.0f - exp_near_f32(q * t), x));
 }
 
-/* 1/2 (1 + tanh u) is 1 / (1 + exp(-2u)); x is bounded where x^3 would overflow and, below, where
+/* 1/2 (1 + tanh u) is sigmoid(2u); x is bounded where x^3 would overflow and, below, where
  * infinity times 0 would arise. */
 static inline float gelu_tanh_f32(float x)
 {
     float b = choose(x < -20.0f, -20.0f, choose(x > 20.0f, 20.0f, x));
     float u = 1.59576912f * (b + 0.044715f * (b * b * b));
-    return choose(x < -20.0f, b, x) * gate_of(u, exp_falling_f32(-magnitude_of(u)));
+    return choose(x < -20.0f, b, x) * sigmoid_f32(u);
 }
 
 #endif

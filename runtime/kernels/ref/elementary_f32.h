@@ -20,7 +20,7 @@ void pith_sqrt_row_f32(const float *x, float *y, size_t n); /* correctly rounded
 void pith_erf_row_f32(const float *x, float *y, size_t n);  /* <= 2.5 ulp */
 /* log(1 + exp(x)), <= 3 ulp */
 void pith_softplus_row_f32(const float *x, float *y, size_t n);
-/* x sigmoid(x), <= 4 ulp or 2^-140 */
+/* x sigmoid(x), <= 4 ulp or 2^-121 */
 void pith_swish_row_f32(const float *x, float *y, size_t n);
 /* x / 2 (1 + erf(x / sqrt 2)), within 2^-22 max(|x|, 1) / 2: where x is negative, the sum cancels
  */

@@ -93,6 +93,18 @@ static inline float exp_near_f32(float x)
 #endif
 }
 
+/* The same of x in [-86, 89], or NaN: twice the sum, and half of the factor, which would not be
+ * finite for what lies between the largest float and its half. */
+static inline float exp_wide_f32(float x)
+{
+#ifdef __OPTIMIZE_SIZE__
+    return exp_f32(x);
+#else
+    float shifted, p = exp_parts(x, &shifted) + 1.0f;
+    return (p + p) * power_of_two(unshifted(shifted) - 1u);
+#endif
+}
+
 /* Denormals are scaled up by 2^23 first; what is not positive and finite is put right at the end.
  */
 static inline float log_f32(float x)

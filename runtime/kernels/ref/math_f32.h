@@ -13,7 +13,7 @@
 float pith_exp_f32(float x);     /* <= 1.1 ulp; +inf above 88.73, 0 below -103.98 */
 float pith_log_f32(float x);     /* <= 1.1 ulp; -inf for 0, NaN below 0 */
 float pith_tanh_f32(float x);    /* <= 2.5 ulp */
-float pith_sigmoid_f32(float x); /* <= 2.5 ulp: 1 / (1 + exp(-x)) */
+float pith_sigmoid_f32(float x); /* <= 2.5 ulp or 2^-127: 1 / (1 + exp(-x)) */
 float pith_sqrt_f32(float x);    /* correctly rounded; NaN below 0, -0 for -0 */
 float pith_asinh_f32(float x);   /* <= 0.6 ulp */
 float pith_atanh_f32(float x);   /* <= 0.6 ulp; +-inf for +-1, NaN beyond */

@@ -109,6 +109,12 @@ static inline vec vec_scaled_near(vec v, vec k)
     return v * vec_power(k);
 }
 
+/* v * 2^k where 2^k may be no float, as exp_wide_f32 */
+static inline vec vec_scaled_wide(vec v, vec k)
+{
+    return (v + v) * (vec)(((vbits)(k + ROUND_F32) + 126u) << 23);
+}
+
 /* v * 2^k in two factors, as exp_falling_f32. */
 static inline vec vec_scaled(vec v, vec k)
 {

@@ -108,6 +108,7 @@ static inline vec vec_scaled(vec v, vec k)
 }
 
 #define vec_scaled_near vec_scaled
+#define vec_scaled_wide vec_scaled
 
 /* y = c ? a : b */
 static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32_t *b, uint32_t *y)

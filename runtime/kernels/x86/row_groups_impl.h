@@ -10,7 +10,8 @@
  * Parameters: ROW(name); vec, a vector of WIDTH floats, and vmask, which of its lanes are there;
  * GROUP, how many vectors registers hold, whole blocks of LANES (row_lanes.h); TILE, vectors of a
  * tile of gemm_f32; functions named vec_. vec_min, vec_max: the second operand where one is NaN.
- * vec_scaled(v, k): v * 2^k with the bits of exp_falling_f32; vec_scaled_near: of exp_near_f32. */
+ * vec_scaled(v, k): v * 2^k with the bits of exp_falling_f32; vec_scaled_near: of exp_near_f32;
+ * vec_scaled_wide: of exp_wide_f32. */
 #ifndef ROW_GROUPS_IMPL_H
 #define ROW_GROUPS_IMPL_H
 
@@ -69,6 +70,19 @@ static inline __attribute__((always_inline)) void exp_near_vectors(vec *v, const
     EACH_VECTOR v[i] = vec_scaled_near(v[i], k[i]);
 }
 
+/* e = sigmoid(v) */
+static inline __attribute__((always_inline)) void sigmoid_vectors(const vec *v, vec *e,
+                                                                  const size_t n)
+{
+    vec k[GROUP];
+    EACH_VECTOR e[i] = vec_max(vec_all(-86.0f), -v[i]);
+    EACH_VECTOR e[i] = vec_min(vec_all(89.0f), e[i]);
+    exp_parts_of(e, k, n);
+    EACH_VECTOR e[i] = e[i] + 1.0f;
+    EACH_VECTOR e[i] = vec_scaled_wide(e[i], k[i]);
+    EACH_VECTOR e[i] = 1.0f / (1.0f + e[i]);
+}
+
 /* y = exp(x - p) of n vectors; beyond 89 it is infinite anyway, and a NaN stays one. */
 static inline __attribute__((always_inline)) void exp_group(const float *x, float p, float *y,
                                                             const size_t n)
@@ -79,20 +93,16 @@ static inline __attribute__((always_inline)) void exp_group(const float *x, floa
     EACH_VECTOR vec_store(y + WIDTH * i, v[i]);
 }
 
-/* y = sigmoid(x) of n vectors; x sigmoid(x) where p is not 0. exp(-|x|) never overflows: below 0 it
- * is the numerator, above 0 that is 1, and a NaN compares as above and stays one. The product with
- * x is masked and not multiplied by 1, so that both functions are this one. */
+/* y = sigmoid(x) of n vectors; x sigmoid(x) where p is not 0. The product with x is masked and not
+ * multiplied by 1, so that both functions are this one. */
 static inline __attribute__((always_inline)) void sigmoid_group(const float *x, float p, float *y,
                                                                 const size_t n)
 {
     const vmask times_x = p != 0.0f ? vmask_first(WIDTH) : vmask_first(0);
-    vec v[GROUP], e[GROUP], d[GROUP];
+    vec v[GROUP], e[GROUP];
     EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
-    EACH_VECTOR e[i] = vec_or(v[i], vec_all(-0.0f));
-    exp_vectors(e, n);
-    EACH_VECTOR d[i] = 1.0f + e[i];
-    EACH_VECTOR e[i] = vec_where_below(v[i], 0.0f, e[i], vec_all(1.0f));
-    EACH_VECTOR e[i] = e[i] / d[i];
+    sigmoid_vectors(v, e, n);
+    EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
     EACH_VECTOR e[i] = vec_mul_there(times_x, e[i], v[i]);
     EACH_VECTOR vec_store(y + WIDTH * i, e[i]);
 }
@@ -175,12 +185,8 @@ static inline __attribute__((always_inline)) void gelu_tanh_group(const float *x
     EACH_VECTOR v[i] = vec_max(vec_all(-20.0f), v[i]);
     EACH_VECTOR e[i] = 0.044715f * (u[i] * u[i] * u[i]);
     EACH_VECTOR u[i] = 1.59576912f * (u[i] + e[i]);
-    EACH_VECTOR e[i] = vec_or(u[i], vec_all(-0.0f));
-    exp_vectors(e, n);
-    EACH_VECTOR u[i] = vec_where_below(u[i], 0.0f, e[i], vec_all(1.0f));
-    EACH_VECTOR e[i] = 1.0f + e[i];
-    EACH_VECTOR u[i] = u[i] / e[i];
-    EACH_VECTOR vec_store(y + WIDTH * i, v[i] * u[i]);
+    sigmoid_vectors(u, e, n);
+    EACH_VECTOR vec_store(y + WIDTH * i, v[i] * e[i]);
 }
 
 /* A blocks_fn (row_f32_impl.h): groups as long as there are whole ones, then block by block. */
