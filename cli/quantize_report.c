@@ -129,9 +129,6 @@ static void say_methods(const struct cli_common *c, const struct pith_stage_repo
         cli_summary(c, "equalize   %u pairs of layers", r->equalized);
     if (r->smoothed)
         cli_summary(c, "smooth     %u inputs of matrix products", r->smoothed);
-    if (r->reestimated)
-        cli_summary(c,
-                    "reestimate means and variances of channels: the outputs have a higher SQNR");
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: layers that read them stay float",
                  r->n_infinite);

@@ -97,8 +97,6 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
         cli_json_number("expected_changes", r->loss.expected_changes);
         if (cli_lost_much(r))
             cli_json_bool("lost_much", true);
-        if (r->reestimated)
-            cli_json_bool("reestimated", true);
     }
     cli_json_end();
 }

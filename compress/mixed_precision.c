@@ -25,11 +25,7 @@
  * layer loses as integers lies in its input's bytes as a rule, not in its weights. The error of the
  * outputs may grow by CODEBOOK_SHARE, or up to CODEBOOK_ENOUGH_DB below them, and no more
  * predictions may change. All codebooks together are tried first. Where they are too coarse, each
- * is tried alone, and the one that saves most for its error is taken first.
- *
- * Before that, where outputs are not far above their error anyway, the network is also quantized
- * with its channels re-estimated, which helps some networks and harms others: the outputs decide.
- */
+ * is tried alone, and the one that saves most for its error is taken first. */
 #include "mixed_precision.h"
 
 #include <math.h>
@@ -515,26 +511,6 @@ static enum pith_status allocate(struct allocation *k, struct pith_stage_report 
     return st;
 }
 
-/* ---- other ways ------------------------------------------------------------------------------ */
-
-static enum pith_status try_reestimated(struct allocation *k, struct pith_stage_report *r)
-{
-    struct pith_model best = *k->m;
-    struct pith_quantize_opts o = k->opts;
-    o.reestimate = true;
-    enum pith_status st = quantize(k, &o, UINT64_MAX);
-    double db = pith_sqnr_db(&k->answers);
-    if (st || !(db > r->loss.output_db && db >= r->loss.output_db + PITH_REESTIMATE_GAIN_DB)) {
-        *k->m = best;
-        return st;
-    }
-    k->opts = o;
-    memcpy(k->layer, k->trial, k->n_trial * sizeof *k->layer); /* the same layers */
-    r->reestimated = true;
-    take_measured(k, r);
-    return PITH_OK;
-}
-
 static enum pith_status fold(struct allocation *k)
 {
     enum pith_status st = pith_model_fold_batch_norm(k->m, NULL, k->err);
@@ -745,9 +721,7 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
     if (measured) {
         const double enough = request->may_buy ? ENOUGH_DB : PITH_KEEP_FLOOR_DB;
         take_measured(&k, r);
-        if (request->may_reestimate && r->loss.output_db < PITH_REESTIMATE_BELOW_DB)
-            st = try_reestimated(&k, r);
-        if (!st && r->loss.output_db < enough && request->may_keep && k.n_layers <= PITH_KEEP_TRIED)
+        if (r->loss.output_db < enough && request->may_keep && k.n_layers <= PITH_KEEP_TRIED)
             st = allocate(&k, r);
     }
     if (!st && r->n_kept_float > 0)

@@ -14,9 +14,6 @@ struct mixed_request {
     const struct pith_stage_context *context;
     bool may_keep;         /* layers float that lose too much */
     bool may_buy;          /* finer layers while outputs are good but not far above their error */
-    bool may_reestimate;   /* where outputs are below PITH_REESTIMATE_BELOW_DB, channels are also
-                              re-estimated (opts->reestimate); that stays if it brings
-                              PITH_REESTIMATE_GAIN_DB */
     enum pith_type floats; /* that what stays float is stored as; 0: where layers stay float for
                               their loss, as f16, and weights with codebooks where the outputs
                               allow it */

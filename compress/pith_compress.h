@@ -60,7 +60,6 @@ struct pith_stage_report {
     struct pith_integer_loss loss;        /* QUANTIZE with data */
     uint32_t equalized;                   /* pairs of layers between which factors moved */
     uint32_t smoothed;                    /* values of which factors moved into weights */
-    bool reestimated;                     /* because the samples liked it */
     uint32_t synthetic;                   /* so many pictures stood for data */
     struct pith_narrow_floats floats;
     uint32_t n_kept_float;  /* layers that stayed float because of what they cost */

@@ -131,19 +131,6 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     return st;
 }
 
-/* By default: not with options for the biases, not for streams, whose samples are correlated, and
- * not between normalizations that compute mean and variance of each sample. */
-static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
-                           const struct pith_stage_context *context)
-{
-    bool any = s->reestimate == PITH_AUTO && !s->all_integers && !s->quantize.bias_correct &&
-               !s->quantize.keep_biases && !(context->feed && context->feed->n_states > 0);
-    for (uint32_t i = 0; i < m->n_nodes && any; i++)
-        any = !pith_op_is(m->nodes[i].op, TRAIT_OPENS_BODY | TRAIT_RECURS) &&
-              m->nodes[i].op != PITH_OP_LAYER_NORM;
-    return any;
-}
-
 /* Options for r of what is quantized: fitted to `feed` where there is one, else to the data. */
 static struct pith_quantize_opts options_of(const struct pith_stage *s,
                                             const struct pith_stage_context *context,
@@ -151,7 +138,6 @@ static struct pith_quantize_opts options_of(const struct pith_stage *s,
 {
     struct pith_quantize_opts opts = s->quantize;
     opts.keep = s->keep;
-    opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.data = feed ? NULL : context->train;
     opts.feed = feed;
     opts.n_samples = held->n_fitted;
@@ -200,7 +186,6 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
                                           .context = context,
                                           .may_keep = !s->all_integers && !opts.fixed_bits,
                                           .may_buy = may_buy(s),
-                                          .may_reestimate = may_reestimate(m, s, context),
                                           .floats = s->floats};
     st = quantize_with(m, &opts, &request, r, err);
     pith_recorded_feed_close(feed);

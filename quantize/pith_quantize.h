@@ -176,8 +176,8 @@ struct pith_quantize_opts {
     void *user;
     bool same_numbers; /* values keep their numbers: those that no node reads any more stay, too */
     /* Borrowed: rounded weights of earlier runs over the same float network with the same data.
-     * They are taken over where `reestimate` is the same and the float network's results are no
-     * goals; others are added. NULL: none. */
+     * They are taken over where the float network's results are no goals; others are added. NULL:
+     * none. */
     struct rounded_layers *rounded;
 };
 

@@ -176,9 +176,7 @@ static bool shifts_biases(const struct improver *i, const struct layer_inputs *i
            ((i->opts->reestimate && in->goal) || !(i->opts->keep_biases || in->in_loop));
 }
 
-/* Feedback depends little on what other layers lose, so one rounding serves several networks; but
- * re-estimated channels are worth a rounding of their own: MobileNetV1 of 0.25 (visual wake words)
- * has 25.4 dB with it, 25.0 without. */
+/* Feedback depends little on what other layers lose, so one rounding serves several networks. */
 static enum pith_status round_layer(const struct improver *i, const struct layer_inputs *in,
                                     bool shifts, struct integer_layer *l)
 {
@@ -186,14 +184,14 @@ static enum pith_status round_layer(const struct improver *i, const struct layer
     const size_t bytes = (size_t)l->shape.rows * sizeof *l->scale;
     double *step = known ? malloc(bytes) : NULL;
     enum pith_status st = known && !step ? PITH_ERR_MEMORY : PITH_OK;
-    if (!st && step && pith_rounded_take(known, in->product->name, i->opts->reestimate, l)) {
+    if (!st && step && pith_rounded_take(known, in->product->name, l)) {
         pith_layer_store(l);
     } else if (!st) {
         if (step)
             memcpy(step, l->scale, bytes);
         st = pith_gptq_round(in, shifts, i->opts->runtime, l);
         if (!st && step)
-            pith_rounded_keep(known, in->product->name, i->opts->reestimate, step, l);
+            pith_rounded_keep(known, in->product->name, step, l);
     }
     free(step);
     return st;

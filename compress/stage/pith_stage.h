@@ -69,9 +69,6 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 /* Each layer is tried alone, which takes time by the square of their number: in a network of more,
  * none is. */
 #define PITH_KEEP_TRIED 400u
-/* Where they are below this, channels are re-estimated if that brings the gain. */
-#define PITH_REESTIMATE_BELOW_DB 40.0
-#define PITH_REESTIMATE_GAIN_DB 0.5
 /* What quantize made of a network is worth a second look where its outputs are less than this above
  * their error, or more of the predictions than this part have changed, on the samples that were
  * compared.
@@ -103,8 +100,8 @@ struct pith_stage {
                              found it; negative: not */
     uint32_t start; /* the recipe found it: 0; or as after so many of its stages (in recipes of
                        models that were trained in several runs) */
-    /* QUANTIZE: of `quantize`, the members keep, reestimate, data and n_samples are
-     * filled in when the stage runs. */
+    /* QUANTIZE: of `quantize`, the members keep, data and n_samples are filled in when the stage
+     * runs. */
     struct pith_quantize_opts quantize;
     const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
@@ -116,14 +113,9 @@ struct pith_stage {
     bool equalize; /* QUANTIZE: factors move from layer to layer first, so that channels are of one
                       size; the model is not calibrated */
     enum pith_when
-        smooth;                /* QUANTIZE: factors move from the inputs of matrix products behind
-                                  normalizations to the weights first, with data, of a model not
-                                  calibrated.     AUTO: where some channel is far larger than the others */
-    enum pith_when reestimate; /* QUANTIZE, with data: scale and bias of output channels give their
-                              sums the mean and the variance of floats, in the place of bias
-                              correction. AUTO: where the outputs of some samples are better for it;
-                              not with options that keep or correct biases, all_integers, or
-                              correlated samples (loops, streams) */
+        smooth;     /* QUANTIZE: factors move from the inputs of matrix products behind
+                       normalizations to the weights first, with data, of a model not
+                       calibrated.     AUTO: where some channel is far larger than the others */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by context.seed */
     /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */

@@ -10,21 +10,19 @@
 
 struct rounded_layer {
     char *name;
-    bool reestimated;
     uint64_t rows, cols;
     int32_t lowest, most;
     double *step; /* [2, rows] before and after */
     int16_t *q;   /* [rows, cols] */
 };
 
-bool pith_rounded_take(const struct rounded_layers *r, const char *name, bool reestimated,
-                       struct integer_layer *l)
+bool pith_rounded_take(const struct rounded_layers *r, const char *name, struct integer_layer *l)
 {
     const uint64_t rows = l->shape.rows, cols = l->shape.cols;
     for (uint32_t i = 0; i < r->n; i++) {
         const struct rounded_layer *k = &r->layer[i];
-        if (strcmp(k->name, name) != 0 || k->reestimated != reestimated || k->rows != rows ||
-            k->cols != cols || k->lowest != l->lowest || k->most != l->most ||
+        if (strcmp(k->name, name) != 0 || k->rows != rows || k->cols != cols ||
+            k->lowest != l->lowest || k->most != l->most ||
             memcmp(k->step, l->scale, rows * sizeof *k->step) != 0)
             continue;
         memcpy(l->scale, k->step + rows, rows * sizeof *k->step);
@@ -41,8 +39,8 @@ static void free_layer(struct rounded_layer *k)
     free(k->q);
 }
 
-void pith_rounded_keep(struct rounded_layers *r, const char *name, bool reestimated,
-                       const double *step, const struct integer_layer *l)
+void pith_rounded_keep(struct rounded_layers *r, const char *name, const double *step,
+                       const struct integer_layer *l)
 {
     const size_t rows = (size_t)l->shape.rows, n = rows * (size_t)l->shape.cols;
     if (!name[0] || n * sizeof *l->q > MOST_BYTES - r->bytes)
@@ -52,7 +50,6 @@ void pith_rounded_keep(struct rounded_layers *r, const char *name, bool reestima
         return;
     r->layer = more;
     struct rounded_layer k = {.name = malloc(strlen(name) + 1),
-                              .reestimated = reestimated,
                               .rows = l->shape.rows,
                               .cols = l->shape.cols,
                               .lowest = l->lowest,

@@ -15,14 +15,13 @@ struct rounded_layers {
     size_t bytes; /* kept */
 };
 
-/* Where layer `name` was kept with the steps that l has, of a network with channels re-estimated or
- * not: gives l its integers and steps, and true. */
-bool pith_rounded_take(const struct rounded_layers *r, const char *name, bool reestimated,
-                       struct integer_layer *l);
+/* Where layer `name` was kept with the steps that l has: gives l its integers and steps, and true.
+ */
+bool pith_rounded_take(const struct rounded_layers *r, const char *name, struct integer_layer *l);
 /* l was rounded; step: [rows] before. What there is no memory for is not kept, nor what has no
  * name. */
-void pith_rounded_keep(struct rounded_layers *r, const char *name, bool reestimated,
-                       const double *step, const struct integer_layer *l);
+void pith_rounded_keep(struct rounded_layers *r, const char *name, const double *step,
+                       const struct integer_layer *l);
 void pith_rounded_free(struct rounded_layers *r);
 
 #endif

@@ -163,7 +163,7 @@ static enum pith_status adaptive(struct pith_error *err)
 static enum pith_status fine_and_reestimated(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
-    s.reestimate = PITH_ALWAYS;
+    s.quantize.reestimate = true;
     s.all_integers = true;
     return run_stage(&made.pictures, &s, NULL, err);
 }

@@ -340,47 +340,6 @@ TEST(a_good_network_keeps_none)
     pith_data_free(data);
 }
 
-/* Three layers of other weights for each seed. */
-static double quantized_db(uint64_t seed, enum pith_when reestimate, struct pith_data *data,
-                           bool *chosen)
-{
-    struct pith_model *m = network(false);
-    struct sample_random r = sample_random_of(seed);
-    struct pith_stage s;
-    for (uint32_t v = 0; v < m->n_values; v++)
-        for (uint64_t i = 0; m->values[v].constant && i < m->values[v].constant->count; i++)
-            ((float *)m->values[v].constant->data)[i] = sample_gauss(&r);
-    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
-    s.quantize.weight_bits = 4;
-    s.reestimate = reestimate;
-    struct pith_stage_report report = quantize(m, &s, data);
-    double db = report.loss.output_db;
-    *chosen = report.reestimated;
-    pith_stage_report_free(&report);
-    pith_model_free(m);
-    return db;
-}
-
-/* The better of both, and only by itself is it said. */
-TEST(channels_are_reestimated_where_outputs_like_it)
-{
-    struct pith_data *data = inputs(false);
-    uint32_t n_chosen = 0, seeds = 6;
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        bool said[3];
-        double never = quantized_db(seed, PITH_NEVER, data, &said[0]);
-        double always = quantized_db(seed, PITH_ALWAYS, data, &said[1]);
-        double automatic = quantized_db(seed, PITH_AUTO, data, &said[2]);
-        bool better = always >= never + PITH_REESTIMATE_GAIN_DB;
-        assert_true(!said[0] && !said[1]);
-        assert_int_equal(said[2], better);
-        assert_true(automatic == (better ? always : never));
-        n_chosen += said[2];
-    }
-    assert_true(n_chosen > 0 && n_chosen < seeds);
-    pith_data_free(data);
-}
-
 /* Two bits hurt every layer about alike: keeping one would not bring enough. */
 TEST(errors_spread_over_all_layers_keep_none)
 {

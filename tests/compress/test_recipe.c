@@ -425,7 +425,7 @@ TEST(keys_of_quantize_are_read)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
-    assert_true(s[3].quantize.n_keep == 2 && s[3].reestimate == PITH_ALWAYS);
+    assert_true(s[3].quantize.n_keep == 2 && s[3].quantize.reestimate);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -435,7 +435,7 @@ TEST(keys_of_quantize_are_read)
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].equalize);
     assert_string_equal(back->stages[3].keep[1], "b*");
-    assert_true(back->stages[3].reestimate == PITH_ALWAYS);
+    assert_true(back->stages[3].quantize.reestimate);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
     free(text);
     free(again);
