@@ -48,9 +48,10 @@ struct trial {
     struct pith_error *err;
 };
 
-static void put_on_grid(void *user, uint32_t value, float *x, size_t n)
+static void put_on_grid(void *user, uint32_t lane, uint32_t value, float *x, size_t n)
 {
     const struct trial *t = user;
+    (void)lane;
     if (t->choice->value == value)
         pith_choice_apply(t->m, t->choice, t->grid, x, n);
 }

@@ -9,10 +9,12 @@
 
 #include "core/bytes.h"
 #include "base/error_fill.h"
+#include "base/in_parallel.h"
 #include "grid_choice.h"
 #include "observed_detail.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
+#include "pith_host.h"
 
 struct choosing {
     struct pith_model *m;
@@ -104,8 +106,10 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
     c->n++;
 }
 
-static void propose_all(struct choosing *ch, struct grid_choice *c)
+static void propose_all(void *arg, uint32_t i)
 {
+    struct choosing *ch = arg;
+    struct grid_choice *c = &ch->of.choice[i];
     bool is_auto = ch->method == PITH_RANGE_AUTO;
     if (is_zero(c) || !is_auto || !ch->to_try[c->value]) {
         propose(ch, c, is_zero(c) ? PITH_RANGE_MAX : is_auto ? PITH_RANGE_MSE : ch->method, 1);
@@ -113,8 +117,8 @@ static void propose_all(struct choosing *ch, struct grid_choice *c)
     }
     for (uint32_t k = 1; k <= METHODS; k++)
         propose(ch, c, (enum pith_range_method)k, 1);
-    for (uint32_t i = 1; i <= NARROWER; i++)
-        propose(ch, c, PITH_RANGE_MSE, pow(0.5, i / 2.0));
+    for (uint32_t k = 1; k <= NARROWER; k++)
+        propose(ch, c, PITH_RANGE_MSE, pow(0.5, k / 2.0));
 }
 
 static bool wants_channels(const struct choosing *ch, const struct pith_value *v, uint32_t value)
@@ -171,7 +175,6 @@ static enum pith_status collect(struct choosing *ch)
             .value = i,
             .d = {v->stats, v->min, v->max, f32_from_bits((uint32_t)(e + 127) << 23)},
             .by_channel = wants_channels(ch, v, i)};
-        propose_all(ch, c);
         ch->of.n++;
     }
     return ch->of.n ? PITH_OK : fail_without_statistics(ch);
@@ -239,9 +242,16 @@ enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range
     uint64_t n_runs = 0;
     if (report)
         *report = (struct pith_range_report){0};
+    struct pith_opts runtime;
+    pith_opts_init(&runtime, sizeof runtime);
     enum pith_status st = read_options(&ch);
     if (!st)
         st = collect(&ch);
+    if (!st && opts->samples && opts->samples->threads > 1)
+        st = pith_threads_start(&runtime, opts->samples->threads);
+    if (!st)
+        pith_in_parallel(&runtime, ch.of.n, propose_all, &ch);
+    pith_threads_stop(&runtime);
     if (!st && ch.method == PITH_RANGE_AUTO)
         st = pith_choose_by_output(m, &ch.of, opts->samples, &n_runs, err);
     if (!st)

@@ -154,19 +154,21 @@ static enum pith_status open_split(struct split *s, const struct pith_model *was
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void change(void *user, uint32_t value, float *x, size_t n)
+static void change(void *user, uint32_t lane, uint32_t value, float *x, size_t n)
 {
-    struct layer_trial *t = user;
-    struct pith_plan *plan = t->piece ? pith_engine_plan(t->piece) : NULL;
+    const struct layer_trial *t = user;
+    struct layer_piece *p = &((struct layer_trial *)user)->piece[lane];
+    struct pith_plan *plan = p->engine ? pith_engine_plan(p->engine) : NULL;
     if (plan && t->from[value]) {
+        p->n_seen = p->n_seen % t->n_wanted; /* of another sample */
         memcpy(pith_plan_input_data(plan, t->from[value] - 1), x, n * sizeof *x);
-        if (++t->n_seen == t->n_wanted)
-            t->failed |= pith_plan_run(plan) != PITH_OK;
+        if (++p->n_seen == t->n_wanted)
+            p->failed |= pith_plan_run(plan) != PITH_OK;
     }
     if (!plan || !t->to[value])
         return;
-    t->failed |= t->n_seen < t->n_wanted;
-    if (!t->failed)
+    p->failed |= p->n_seen < t->n_wanted;
+    if (!p->failed)
         memcpy(x, pith_plan_output_data(plan, t->to[value] - 1), n * sizeof *x);
 }
 
@@ -194,8 +196,8 @@ static enum pith_status pack_piece(struct layer_trial *t, struct pith_model *p,
     return st;
 }
 
-static enum pith_status open_piece(struct layer_trial *t, const struct split *s,
-                                   struct pith_error *err)
+static enum pith_status open_pieces(struct layer_trial *t, const struct split *s,
+                                    struct pith_error *err)
 {
     struct pith_model piece = s->piece;
     const struct pith_engine_opts o = {
@@ -214,7 +216,9 @@ static enum pith_status open_piece(struct layer_trial *t, const struct split *s,
     if (st)
         return st;
     const struct pith_packed packed = {.data = t->file.data, .bytes = t->file.bytes};
-    return pith_engine_open_packed(&packed, &o, &t->piece, err);
+    for (uint32_t i = 0; i < t->outputs.n_lanes && !st; i++)
+        st = pith_engine_open_packed(&packed, &o, &t->piece[i].engine, err);
+    return st;
 }
 
 /* Behind the earliest of the values that are read or changed. */
@@ -237,9 +241,24 @@ static double noise_of(const struct layer_trial *t)
 }
 
 /* The fewer samples of all have run, the farther below: four times after a quarter of them. */
-static bool is_far_below(const struct layer_trial *t, uint32_t done, double little)
+static bool is_far_below(void *user, uint32_t sample)
 {
-    return done >= LEAST_SAMPLES && noise_of(t) * t->outputs.n_samples < little * done;
+    struct layer_trial *t = user;
+    const uint32_t done = sample + 1;
+    t->signal += t->outputs.signal[sample];
+    return done >= LEAST_SAMPLES && noise_of(t) * t->outputs.n_samples < t->little * done;
+}
+
+static bool close_pieces(struct layer_trial *t)
+{
+    bool failed = false;
+    for (uint32_t i = 0; i < PITH_TRIAL_LANES; i++) {
+        failed |= t->piece[i].failed;
+        pith_engine_close(t->piece[i].engine);
+        t->piece[i] = (struct layer_piece){0};
+    }
+    pith_buffer_free(&t->file);
+    return failed;
 }
 
 enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_model *integers,
@@ -249,22 +268,16 @@ enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_m
     double error;
     enum pith_status st = open_split(&s, t->outputs.m, integers, err);
     if (!st)
-        st = open_piece(t, &s, err);
+        st = open_pieces(t, &s, err);
     close_split(&s);
     t->sums = (struct pith_difference_sums){0};
     t->signal = 0;
-    t->failed = false;
+    t->little = little;
     if (!st)
         pith_output_trial_behind(&t->outputs, first_step(t, t->outputs.m));
-    for (uint32_t i = 0; i < t->outputs.n_samples && !st && !is_far_below(t, i, little); i++) {
-        t->n_seen = 0;
-        st = pith_output_trial_run(&t->outputs, i, i + 1, HUGE_VAL, &error);
-        t->signal += t->outputs.signal[i];
-    }
-    pith_engine_close(t->piece);
-    t->piece = NULL;
-    pith_buffer_free(&t->file);
-    if (!st && t->failed)
+    if (!st)
+        st = pith_output_trial_run(&t->outputs, 0, t->outputs.n_samples, HUGE_VAL, &error);
+    if (close_pieces(t) && !st)
         st = PITH_ERR_UNSUPPORTED;
     if (!st)
         *noise = noise_of(t);
@@ -278,8 +291,11 @@ enum pith_status pith_layer_trial_open(struct layer_trial *t, struct pith_model 
     t->samples = *samples;
     t->samples.n_samples = n;
     t->samples.progress = NULL;
-    t->outputs = (struct output_trial){
-        .change = change, .user = t, .centred = &t->sums, .most_bytes = MOST_BYTES};
+    t->outputs = (struct output_trial){.change = change,
+                                       .enough = is_far_below,
+                                       .user = t,
+                                       .centred = &t->sums,
+                                       .most_bytes = MOST_BYTES};
     t->from = calloc(m->n_values + (size_t)1, sizeof *t->from);
     t->to = calloc(m->n_values + (size_t)1, sizeof *t->to);
     if (!t->from || !t->to)

@@ -7,16 +7,22 @@
 #include "calibrate/output_trial.h"
 #include "pith_pack.h"
 
+/* What the integers change is computed by it, of a lane of the output trial. */
+struct layer_piece {
+    struct pith_engine *engine; /* owns */
+    uint32_t n_seen;            /* inputs of the piece that it has of the current sample */
+    bool failed;                /* a value was changed before the piece had run */
+};
+
 struct layer_trial {
     struct output_trial outputs; /* of the float network */
     struct pith_calibrate_opts samples;
     struct pith_difference_sums sums;
-    double signal;             /* of all outputs of the samples that ran */
-    struct pith_buffer file;   /* of the piece: what the integers change is computed by it */
-    struct pith_engine *piece; /* owns */
-    uint32_t *from, *to;       /* own: [n_values] input and output of the piece, + 1; 0: none */
-    uint32_t n_wanted, n_seen; /* inputs of the piece; those that it has of the current sample */
-    bool failed;               /* a value was changed before the piece had run */
+    double signal, little;   /* of all outputs of the samples that ran; as pith_layer_trial_run */
+    struct pith_buffer file; /* of the pieces */
+    struct layer_piece piece[PITH_TRIAL_LANES];
+    uint32_t *from, *to; /* own: [n_values] input and output of the piece, + 1; 0: none */
+    uint32_t n_wanted;   /* inputs of the piece */
 };
 
 /* t: 0. m, borrowed, is a float network whose samples do not depend on each other: the first n of

@@ -7,8 +7,8 @@
  * above their error, each layer is tried alone on a few of them: it in integers (rounded to
  * nearest, which takes no time), all others float. The errors of layers add up, so what one loses
  * is gained if it stays float. The layer that gains most for its price goes first, until WANTED_DB
- * are expected. What a few samples show to be far below what is worth a price then is not tried on
- * the others.
+ * are expected. What a few samples show to be far below what is worth a price is not tried on the
+ * others.
  * Its price is its products, and passes over what has to be converted; a share of all products may
  * be spent.
  *
@@ -247,13 +247,12 @@ static enum pith_status make_alone(struct allocation *k, uint32_t i)
 /* *noise: relative to the outputs, where layer i alone computes with integers. trial: NULL where
  * the network has to run from its beginning. */
 static enum pith_status try_alone(struct allocation *k, uint32_t i, struct layer_trial *trial,
-                                  double *noise)
+                                  double little, double *noise)
 {
     enum pith_status st = make_alone(k, i);
     *noise = 0;
     if (st) /* alone it cannot be; so nothing is known */
         return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st;
-    const double little = LEAST * pow(10, -WANTED_DB / 10.0);
     st = trial ? pith_layer_trial_run(trial, k->m, little, noise, k->err) : PITH_ERR_UNSUPPORTED;
     if (st != PITH_ERR_UNSUPPORTED)
         return st;
@@ -345,11 +344,12 @@ static enum pith_status try_each(struct allocation *k)
         st = pith_layer_trial_open(&trial, &k->before, k->request->samples, trial_samples(k),
                                    k->err);
     const bool can = !st;
+    const double little = LEAST * noise_now(k) / k->answers.all.signal;
     back = pith_held_out_pick(k->request->held, PART_FITTED, k->err);
     st = st && st != PITH_ERR_UNSUPPORTED ? st : back;
     for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
         struct candidate *c = &k->candidate[i];
-        st = try_alone(k, i, can ? &trial : NULL, &c->gain);
+        st = try_alone(k, i, can ? &trial : NULL, little, &c->gain);
         c->price = price_of(k, c->name);
         c->before = depthwise_before(k, c->name);
         if (!st && context->stop && context->stop(context->user))

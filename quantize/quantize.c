@@ -211,7 +211,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
         st = round_layer(i, &rounded, shifts, l);
     if (!st && shifts)
         st = i->opts->reestimate && in->goal ? pith_reestimate_channels(in, l)
-                                             : pith_bias_correct(&rounded, l);
+                                             : pith_bias_correct(&rounded, i->opts->runtime, l);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/in_parallel.h"
 #include "integer_rows.h"
 
 /* So many samples go through a layer's weights together. */
@@ -23,9 +24,11 @@
 
 /* Of some samples. */
 struct sample_sums {
-    struct row_reader at;
+    const struct integer_rows *rows;
     uint64_t positions, size; /* groups * cols */
+    uint64_t first;
     uint32_t n;
+    bool failed[BESIDE];
     double *x;    /* [size, BESIDE] sums of rows, 0 behind n */
     double *goal; /* [rows, BESIDE] of the float network's sums; NULL: not wanted */
 };
@@ -34,7 +37,7 @@ struct sample_sums {
  * network has there: loss [BESIDE]. */
 static void mean_losses(const struct sample_sums *s, uint64_t o, double *loss)
 {
-    const struct integer_layer *l = s->at.rows->l;
+    const struct integer_layer *l = s->rows->l;
     const uint64_t cols = l->shape.cols, group = o / (l->shape.rows / l->shape.groups);
     const float *w = l->real.w + o * cols;
     const int16_t *q = l->q + o * cols;
@@ -69,35 +72,42 @@ static void correct(struct integer_layer *l, const double *sum, const double *sq
 
 static bool begin_sums(struct sample_sums *s, const struct integer_rows *r)
 {
+    s->rows = r;
     s->positions = r->x.places;
     s->size = r->x.groups * r->x.n;
     s->x = malloc((size_t)s->size * BESIDE * sizeof *s->x);
     if (r->goal.n)
         s->goal = malloc((size_t)r->l->shape.rows * BESIDE * sizeof *s->goal);
-    return s->x && (s->goal || !r->goal.n) && pith_row_reader_open(&s->at, r);
+    return s->x && (s->goal || !r->goal.n);
 }
 
-/* Of sample number `sample`, or of none, as lane i. */
-static void add_sample(struct sample_sums *s, uint64_t sample, uint32_t i)
+/* Of sample number first + i, or of none, as lane i. */
+static void add_sample(void *arg, uint32_t i)
 {
-    const struct integer_rows *r = s->at.rows;
+    struct sample_sums *s = arg;
+    const struct integer_rows *r = s->rows;
+    struct row_reader at;
     double *x = s->x + i, *goal = s->goal ? s->goal + i : NULL;
     for (uint64_t k = 0; k < s->size; k++)
         x[k * BESIDE] = 0;
     if (i >= s->n)
         return;
-    pith_row_reader_sample(&s->at, sample);
-    pith_layer_row_sums(&r->x, s->at.x, x, BESIDE);
+    s->failed[i] = !pith_row_reader_open(&at, r);
+    if (!s->failed[i])
+        pith_row_reader_sample(&at, s->first + i);
+    if (!s->failed[i])
+        pith_layer_row_sums(&r->x, at.x, x, BESIDE);
     for (uint64_t o = 0; goal && o < r->l->shape.rows; o++)
         goal[o * BESIDE] = 0;
-    if (goal)
-        pith_layer_row_sums(&r->goal, s->at.y, goal, BESIDE);
+    if (goal && !s->failed[i])
+        pith_layer_row_sums(&r->goal, at.y, goal, BESIDE);
+    pith_row_reader_close(&at);
 }
 
 static void add_losses(const struct sample_sums *s, double *sum, double *squares)
 {
     double lost[BESIDE];
-    for (uint64_t o = 0; o < s->at.rows->l->shape.rows; o++) {
+    for (uint64_t o = 0; o < s->rows->l->shape.rows; o++) {
         mean_losses(s, o, lost);
         for (uint32_t i = 0; i < s->n; i++) {
             sum[o] += lost[i];
@@ -106,22 +116,24 @@ static void add_losses(const struct sample_sums *s, double *sum, double *squares
     }
 }
 
-enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer_layer *l)
+enum pith_status pith_bias_correct(const struct layer_inputs *in, const struct pith_opts *runtime,
+                                   struct integer_layer *l)
 {
     const uint64_t rows = l->shape.rows;
     struct integer_rows r;
     struct sample_sums s = {0};
     double *sum = calloc(rows, sizeof *sum), *squares = calloc(rows, sizeof *squares);
-    const bool room = !pith_integer_rows(in, l, &r) && begin_sums(&s, &r) && sum && squares;
+    bool room = !pith_integer_rows(in, l, &r) && begin_sums(&s, &r) && sum && squares;
     for (uint32_t n = 0; n < in->n_samples && room; n += BESIDE) {
         s.n = in->n_samples - n < BESIDE ? in->n_samples - n : BESIDE;
+        s.first = n;
+        pith_in_parallel(runtime, BESIDE, add_sample, &s);
         for (uint32_t i = 0; i < BESIDE; i++)
-            add_sample(&s, n + i, i);
+            room = room && !s.failed[i];
         add_losses(&s, sum, squares);
     }
     if (room)
         correct(l, sum, squares, in->n_samples);
-    pith_row_reader_close(&s.at);
     pith_integer_rows_end(&r);
     free(s.x);
     free(s.goal);

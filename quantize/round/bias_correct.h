@@ -6,7 +6,9 @@
 
 #include "integer_layers.h"
 
-/* Shifts the biases of the layer that `in` is for, and stores it. PITH_ERR_MEMORY. */
-enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer_layer *l);
+/* Shifts the biases of the layer that `in` is for, and stores it. runtime: parallel_for; NULL: one
+ * thread. PITH_ERR_MEMORY. */
+enum pith_status pith_bias_correct(const struct layer_inputs *in, const struct pith_opts *runtime,
+                                   struct integer_layer *l);
 
 #endif

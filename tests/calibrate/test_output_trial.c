@@ -10,13 +10,21 @@
 
 struct change {
     uint32_t value; /* becomes larger by a tenth */
-    uint32_t calls;
+    uint32_t calls[PITH_TRIAL_LANES];
 };
 
-static void grow(void *user, uint32_t value, float *x, size_t n)
+static uint32_t calls_of(const struct change *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PITH_TRIAL_LANES; i++)
+        n += c->calls[i];
+    return n;
+}
+
+static void grow(void *user, uint32_t lane, uint32_t value, float *x, size_t n)
 {
     struct change *c = user;
-    c->calls++;
+    c->calls[lane]++;
     for (size_t i = 0; i < n && value == c->value; i++)
         x[i] *= 1.1f;
 }
@@ -92,18 +100,18 @@ static double error_of(struct output_trial *t, struct change *c, uint32_t value,
 {
     double error;
     c->value = value;
-    c->calls = 0;
+    memset(c->calls, 0, sizeof c->calls);
     assert_int_equal(pith_output_trial_run(t, sample, sample + 1, INFINITY, &error), PITH_OK);
     return error;
 }
 
 /* Steps go up, so that middles before have left places on the way; room: for so many bytes; the
  * second run of a sample is shorter, if there is room for it. */
-static void check_middles(size_t room)
+static void check_middles(size_t room, uint32_t threads)
 {
     struct pith_model *m = network();
     struct pith_data *data = samples(WIDE);
-    struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data};
+    struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data, .threads = threads};
     struct change c = {0};
     struct output_trial t;
     open_trial(&t, &c, m, &o, room);
@@ -116,7 +124,7 @@ static void check_middles(size_t room)
             for (uint32_t i = 0; i < SAMPLES; i++) {
                 pith_output_trial_behind(&t, NO_STEP);
                 whole[i] = error_of(&t, &c, later, i);
-                assert_int_equal(c.calls, numbers_from(m, 0) + 1);
+                assert_int_equal(calls_of(&c), numbers_from(m, 0) + 1);
             }
             pith_output_trial_behind(&t, step);
             for (int again = 0; again < 3; again++)
@@ -125,11 +133,12 @@ static void check_middles(size_t room)
                     if (behind[i] != whole[i] || whole[i] <= 0)
                         fail_msg("step %u, sample %u: %g, whole %g", step, i, behind[i], whole[i]);
                     if (room == 0)
-                        assert_int_equal(c.calls, numbers_from(m, 0) + 1);
+                        assert_int_equal(calls_of(&c), numbers_from(m, 0) + 1);
                     else if (again == 0) /* from the start or a place on the way */
-                        assert_in_range(c.calls, numbers_from(m, step), numbers_from(m, 0) + 1);
+                        assert_in_range(calls_of(&c), numbers_from(m, step),
+                                        numbers_from(m, 0) + 1);
                     else if (room > 10000)
-                        assert_int_equal(c.calls, numbers_from(m, step));
+                        assert_int_equal(calls_of(&c), numbers_from(m, step));
                 }
         }
     pith_output_trial_close(&t);
@@ -139,13 +148,43 @@ static void check_middles(size_t room)
 
 TEST(test_same_errors)
 {
-    check_middles(1 << 20);
+    check_middles(1 << 20, 1);
 }
 
 TEST(test_without_room)
 {
-    check_middles(0);
-    check_middles(2 * WIDE * sizeof(float));
+    check_middles(0, 1);
+    check_middles(2 * WIDE * sizeof(float), 1);
+}
+
+/* Whatever ran beside a sample, and however many did. */
+TEST(test_lanes)
+{
+    double error[4], first[2];
+    check_middles(1 << 20, 2);
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        struct pith_model *m = network();
+        struct pith_data *data = samples(WIDE);
+        struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data, .threads = threads};
+        struct change c = {.value = m->nodes[2].out[0]};
+        struct output_trial t;
+        open_trial(&t, &c, m, &o, 1 << 20);
+        assert_int_equal(t.n_lanes, threads < SAMPLES ? threads : SAMPLES);
+        pith_output_trial_behind(&t, 2);
+        assert_int_equal(pith_output_trial_run(&t, 0, SAMPLES, INFINITY, &error[0]), PITH_OK);
+        assert_int_equal(pith_output_trial_run(&t, 0, 1, INFINITY, &error[1]), PITH_OK);
+        assert_int_equal(pith_output_trial_run(&t, 0, SAMPLES, error[1], &error[2]), PITH_OK);
+        assert_int_equal(pith_output_trial_run(&t, 0, SAMPLES, 0, &error[3]), PITH_OK);
+        assert_true(error[0] > error[1] && error[1] > 0);
+        assert_true(error[2] == error[1] && error[3] == 0);
+        if (threads == 1)
+            memcpy(first, error, sizeof first);
+        assert_memory_equal(first, error, sizeof first);
+        assert_int_equal(t.n_runs, 2 * SAMPLES + 2);
+        pith_output_trial_close(&t);
+        pith_data_free(data);
+        pith_model_free(m);
+    }
 }
 
 /* What a loop runs depends on its condition: no middle. */
@@ -159,9 +198,9 @@ TEST(test_loop)
     open_trial(&t, &c, l.m, &o, 1 << 20);
     pith_output_trial_behind(&t, l.m->n_nodes - 1);
     double first = error_of(&t, &c, l.out, 0);
-    uint32_t calls = c.calls;
+    uint32_t calls = calls_of(&c);
     assert_true(error_of(&t, &c, l.out, 0) == first);
-    assert_int_equal(c.calls, calls);
+    assert_int_equal(calls_of(&c), calls);
     pith_output_trial_close(&t);
     pith_data_free(data);
     pith_model_free(l.m);
