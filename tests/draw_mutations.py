@@ -13,7 +13,7 @@ ROOMS = ["base", "calibrate", "compress", "data", "huffman", "layers", "load", "
          "prune", "quantize", "rd", "runtime/decode", "runtime/host", "runtime/op_interface", "runtime/ops", "runtime/plan",
          "runtime/products", "runtime/validate", "train"]
 NULLS = "build/null_arguments"  # the calls of tests/build/null_arguments.sh as a program, for every room
-COMMUTATIVE = {"calloc", "pith_model_alloc", "fmax", "fmin"}  # in their last two arguments
+COMMUTATIVE = re.compile(r"\w*alloc|\w*take|fmax|fmin")  # in their last two arguments: a count and a size
 COMPARES = {"memcmp", "strcmp", "strncmp"}  # with 0: in their first two
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
 RELEASES = r"\b(?:free|close|fclose|munmap|unlink|\w+_free|\w+_close)\("
@@ -96,10 +96,18 @@ def conditions(code, begin, end):
             yield from without_operand(code, a, b)
 
 
+def is_least_or_greatest(code, begin, end):
+    """Whether a comparison chooses between its own operands, where equal ones are the same."""
+    a, b = re.search(r"[\w.>\[\]-]*$", code[begin - 60:begin])[0], re.match(r"[\w.>\[\]-]*", code[end:end + 60])[0]
+    pair = "(?:{0} {2} {1}|{1} {2} {0})".format(re.escape(a), re.escape(b), "%s")
+    return a and b and re.match(r" \? %s\b|\)\s*\{?\s*%s;\s*\}" % (pair % (":", ":"), pair % ("=", "=")), code[end + len(b):end + 200])
+
+
 def bounds(code, begin, end):
     relaxed = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
     for found in re.finditer(r" (<=?|>=?) ", code[begin:end]):
-        yield begin + found.start(1), begin + found.end(1), relaxed[found[1]]
+        if not is_least_or_greatest(code, begin + found.start(), begin + found.end()):
+            yield begin + found.start(1), begin + found.end(1), relaxed[found[1]]
     for found in re.finditer(r" [+-] 1\b(?![.x])", code[begin:end]):
         yield begin + found.start(), begin + found.end(), ""
 
@@ -111,7 +119,7 @@ def arguments(code, begin, end):
         a = begin + found.end()
         parts = split(code, a, closing(code, a - 1), r",\s*")
         for i, ((a, b), (c, d)) in enumerate(zip(parts, parts[1:])):
-            same = found[1] in COMMUTATIVE and i == len(parts) - 2 or found[1] in COMPARES and i == 0
+            same = COMMUTATIVE.fullmatch(found[1]) and i == len(parts) - 2 or found[1] in COMPARES and i == 0
             if code[a:b] != code[c:d] and not same:
                 yield a, d, (a, b, c, d)
 
