@@ -122,7 +122,7 @@ static uint32_t kind_of_compact(uint8_t tag)
 }
 
 /* Entry i of the table; *end: where the chunk before it ended, moved on. rank <= last_rank also
- * refuses a tag twice. */
+ * refuses a tag twice; no tag of letters has the first last_rank, 0. */
 static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t flags,
                                         uint32_t *last_rank, uint64_t *end, struct pith_error *err)
 {
@@ -131,7 +131,7 @@ static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t f
     uint32_t tag = load_le32(e), crc = load_le32(e + 4), rank = tag_rank(tag);
     uint64_t offset = load_le64(e + 8), length = load_le64(e + 16), start = *end;
     /* length > bytes - offset, not offset + length > bytes: the sum could wrap. */
-    if (!tag_well_formed(tag) || (i > 0 && rank <= *last_rank))
+    if (!tag_well_formed(tag) || rank <= *last_rank)
         return corrupt(err, 0, at);
     if (tag == TAG_DATA && !align_ok(start, FULL_ALIGN, &start))
         return corrupt(err, tag, at);

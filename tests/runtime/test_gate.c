@@ -169,9 +169,11 @@ TEST(whole_length)
     seal_table(&f, n);
     is_refused(&f, 0, 0, f.bytes - 1);
     make_full(&f, NULL, NULL);
-    f.bytes =
-        FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES + FULL_CRC_BYTES - 1; /* ends in the table's sum */
+    f.bytes = FULL_TABLE_AT + 2 * FULL_ENTRY_BYTES + FULL_CRC_BYTES;
     store_le64(f.data + FULL_LENGTH_AT, f.bytes);
+    seal_table(&f, 2);
+    is_refused(&f, 0, TAG_DATA, FULL_TABLE_AT); /* ends before the padding in front of the data */
+    store_le64(f.data + FULL_LENGTH_AT, --f.bytes); /* ends in the table's sum */
     is_refused(&f, 0, 0, f.bytes);
     is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, f.bytes);
     f.bytes = FULL_TABLE_AT - 1;
@@ -257,6 +259,8 @@ TEST(compact_lengths)
     f.bytes = 0;
     put(&f, "\xb9\x52\x7f\x00\x00", 5);
     is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 5);
+    f.bytes = 2;
+    is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 2);
 }
 
 /* ---- the graph ------------------------------------------------------------------------------- */
