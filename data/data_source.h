@@ -50,8 +50,9 @@ struct file_source {
     uint64_t least;        /* bytes that it has at least by what it declares, or 0 */
 };
 
-/* Opens a file. A regular one is read in place; of a compressed one, of "-" and of pipes the first
- * 128 KiB come into memory. PITH_ERR_UNSUPPORTED: a device. */
+/* Opens a file; pith_source_close() f, also after a failure. A regular one is read in place; of a
+ * compressed one, of "-" and of pipes the first 128 KiB come into memory. PITH_ERR_UNSUPPORTED: a
+ * device. */
 enum pith_status pith_source_open(const char *path, struct file_source *f, struct pith_error *err);
 void pith_source_close(struct file_source *f); /* accepts one never opened when zeroed, fd -1 */
 /* PITH_ERR_CORRUPT when [offset, offset + n) is not all there, PITH_ERR_IO. */

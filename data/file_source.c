@@ -144,10 +144,7 @@ enum pith_status pith_source_open(const char *path, struct file_source *f, struc
     if (!f->name)
         return pith_error_no_memory(err);
     f->fd = stdin_wanted ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    enum pith_status st = f->fd < 0 ? io_error(f, err) : look_inside(f, err);
-    if (st != PITH_OK)
-        pith_source_close(f);
-    return st;
+    return f->fd < 0 ? io_error(f, err) : look_inside(f, err);
 }
 
 void pith_source_close(struct file_source *f)

@@ -88,6 +88,16 @@ TEST(a_header_ends_with_the_file_at_the_latest)
     }
 }
 
+TEST(a_dictionary_is_whole)
+{
+    for (size_t n = 2; n < sizeof DICTIONARY("<f4", "(12, 3)") - 1; n++) {
+        char cut[] = DICTIONARY("<f4", "(12, 3)");
+        cut[n] = 0;
+        struct npy_bytes f = npy(1, cut, 0);
+        expect_refusal(&f, PITH_ERR_CORRUPT, GRAMMAR);
+    }
+}
+
 TEST(an_axis_is_below_2_to_31)
 {
     struct npy_bytes f = npy(1, DICTIONARY("<f4", "(0, 2147483647)"), 0);
@@ -121,6 +131,11 @@ TEST(numbers_of_many_bytes_have_an_order)
     expect_refusal(&f, PITH_ERR_UNSUPPORTED, "a.npy: npy type '|f4" NO_NUMBER);
     f = npy(1, DICTIONARY("f4", "(1,)"), 4);
     expect_refusal(&f, PITH_ERR_UNSUPPORTED, "a.npy: npy type 'f4" NO_NUMBER);
+    f = npy(1, DICTIONARY("|O", "(1,)"), 4);
+    expect_refusal(&f, PITH_ERR_UNSUPPORTED, "a.npy: npy type '|O" NO_NUMBER);
+    f = npy(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2)}", 8);
+    expect_refusal(&f, PITH_ERR_UNSUPPORTED,
+                   "a.npy: npy in Fortran order; save it with numpy.ascontiguousarray");
 }
 
 TEST(data_have_exactly_the_stated_bytes)
@@ -131,6 +146,8 @@ TEST(data_have_exactly_the_stated_bytes)
     f.n += 2;
     expect_refusal(&f, PITH_ERR_CORRUPT,
                    "a.npy: shape and type need 8 bytes of data, the file has 9");
+    f = npy(1, DICTIONARY("<f4", "(2147483647, 2147483647, 2147483647)"), 8);
+    expect_refusal(&f, PITH_ERR_CORRUPT, "a.npy: shape and type need more than 2^64 bytes");
 }
 
 /* With four bytes of data behind: those of a single number, where the shape is what is missing. */
@@ -143,7 +160,8 @@ TEST(each_key_stands_exactly_once)
         "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}",
         "{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, 'shape': ()}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (), 'shape': ()}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (), 'other': ()}"};
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (), 'other': ()}",
+        "__import__('os')"};
     struct npy_bytes f = npy(1, "{'shape': (), 'fortran_order': False, 'descr': '<f4'}", 4);
     assert_int_equal(expect_header(&f).count, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

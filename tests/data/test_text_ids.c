@@ -71,6 +71,7 @@ static void what_has_no_class_is_refused(void **state)
     } bad[] = {
         {"ab\nax", "3", names, "line 2: no class is named by the character 'x', U+0078"},
         {"ab\ra", "3", names, "line 1: no class is named by the character U+000D"},
+        {"ab a", "3", "a\nb\n", "line 1: no class is named by the character ' ', U+0020"},
         {"ab\xff"
          "a",
          "3", names, "line 1: not UTF-8"},
