@@ -96,8 +96,8 @@ def conditions(code, begin, end):
             yield from without_operand(code, a, b)
 
 
+# Whether a comparison chooses between its own operands, where equal ones are the same.
 def is_least_or_greatest(code, begin, end):
-    """Whether a comparison chooses between its own operands, where equal ones are the same."""
     a, b = re.search(r"[\w.>\[\]-]*$", code[begin - 60:begin])[0], re.match(r"[\w.>\[\]-]*", code[end:end + 60])[0]
     pair = "(?:{0} {2} {1}|{1} {2} {0})".format(re.escape(a), re.escape(b), "%s")
     return a and b and re.match(r" \? %s\b|\)\s*\{?\s*%s;\s*\}" % (pair % (":", ":"), pair % ("=", "=")), code[end + len(b):end + 200])

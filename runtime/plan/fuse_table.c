@@ -44,9 +44,9 @@ struct table_walk {
     const struct node_plan *plans;
     const struct value_plan *vp;
     uint32_t end; /* the QuantizeLinear */
-    struct open_value open[MAX_OPEN];
-    struct taken_node taken[MAX_NODES];
     uint32_t n_open, n_taken;
+    struct open_value open[MAX_OPEN];
+    struct taken_node taken[MAX_NODES]; /* the last: a sanitizer notices one too many */
 };
 
 /* Known when a plan is made, and the same for all elements. */
@@ -213,8 +213,7 @@ void pith_plan_fuse_tables(const struct graph *g, const struct tview *value,
         const struct graph_node *node = &g->nodes[n];
         uint32_t source;
         if (node->info->op != PITH_OP_QUANTIZE || plans[n].action != NODE_RUN ||
-            value[node->in[0]].type != PITH_F32 || !is_bytes(&value[node->first_out]) ||
-            !has_one_grid(&w, node, node->first_out))
+            value[node->in[0]].type != PITH_F32 || !has_one_grid(&w, node, node->first_out))
             continue;
         uint32_t n_taken = longest(&w, &source);
         if (n_taken && !is_plain_chain(&w, n_taken))

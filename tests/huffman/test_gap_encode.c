@@ -272,4 +272,28 @@ TEST(flipped_bits)
     case_free(&c);
 }
 
+/* Positions of near nonzeros come in blocks of 16: some numbers of them end with a block, and pos
+ * there. */
+TEST(positions_end_with_a_block)
+{
+    uint64_t seed = SEED;
+    uint32_t whole_blocks = 0;
+    for (uint32_t count = 64; count < 192; count++) {
+        struct case_spec s = {.count = count,
+                              .density = 500,
+                              .support = SUPPORT_GAPS,
+                              .n_centroids = 4,
+                              .n_groups = 1};
+        struct weight_case c = case_new(&s, &seed);
+        uint32_t *pos = malloc(c.w.nnz * sizeof *pos + 1);
+        void *scratch = malloc(pith_weight_scratch_bytes(&c.w));
+        assert_int_equal(pith_weight_expand_parts(&c.w, pos, NULL, NULL, scratch), PITH_OK);
+        whole_blocks += c.w.nnz % 16 == 0;
+        free(pos);
+        free(scratch);
+        case_free(&c);
+    }
+    assert_true(whole_blocks > 0);
+}
+
 RUN_TESTS

@@ -9,6 +9,20 @@ struct function {
     uint32_t x, real, scale[4], zero[2], number[4], n_nodes;
 };
 
+static struct function new_function(const struct shape *x, enum pith_type type)
+{
+    struct function f = {.x = new_graph(x, type), .real = PITH_NO_VALUE};
+    for (uint32_t k = 0; k < 4; k++) {
+        float *p = own(malloc(sizeof *p));
+        *p = ((float)pick(0, 200) - 100.0f) * 0.03f;
+        f.scale[k] = scale_weight();
+        f.number[k] = gd_weight_of(PITH_F32, p, &(struct shape){pick(0, 4), {1, 1, 1, 1}});
+    }
+    for (uint32_t k = 0; k < 2; k++)
+        f.zero[k] = bytes_weight(k ? PITH_I8 : PITH_U8, (struct shape){0});
+    return f;
+}
+
 static uint32_t function_node(struct function *f, enum pith_op op, int32_t kind, uint32_t a,
                               uint32_t b)
 {
@@ -70,15 +84,7 @@ TEST(test_tables)
     for (uint32_t i = 0; i < 400; i++) {
         struct shape x = {4, {1, 16, 16, 16}};
         enum pith_type type = byte_type();
-        struct function f = {.x = new_graph(&x, type), .real = PITH_NO_VALUE};
-        for (uint32_t k = 0; k < 4; k++) {
-            float *p = own(malloc(sizeof *p));
-            *p = ((float)pick(0, 200) - 100.0f) * 0.03f;
-            f.scale[k] = scale_weight();
-            f.number[k] = gd_weight_of(PITH_F32, p, &(struct shape){pick(0, 4), {1, 1, 1, 1}});
-        }
-        for (uint32_t k = 0; k < 2; k++)
-            f.zero[k] = bytes_weight(k ? PITH_I8 : PITH_U8, (struct shape){0});
+        struct function f = new_function(&x, type);
         uint32_t y = random_function(&f, pick(0, 4));
         const bool small = f.n_nodes <= TABLE_NODES;
         y = bytes_again(&f, y, byte_type());
@@ -98,15 +104,26 @@ TEST(test_other_shapes)
     for (uint32_t i = 0; i < 8; i++) {
         struct shape x = {4, {1, 16, 4, 4}};
         const enum pith_type type = byte_type();
-        struct function f = {.x = new_graph(&x, type), .real = PITH_NO_VALUE};
-        for (uint32_t k = 0; k < 4; k++)
-            f.scale[k] = scale_weight();
-        for (uint32_t k = 0; k < 2; k++)
-            f.zero[k] = bytes_weight(k ? PITH_I8 : PITH_U8, (struct shape){0});
+        struct function f = new_function(&x, type);
         const uint32_t real = real_again(&f, f.x, type, true);
         const uint32_t pooled = gd_node(PITH_OP_GLOBAL_MAX_POOL, NULL, NULL, 1, 1, real);
         gd_output(bytes_again(&f, function_node(&f, PITH_OP_ADD, -1, real, pooled), byte_type()));
         check_levels("operand of another shape", 0);
+        release_case();
+    }
+}
+
+/* Functions of more nodes than a table takes are none: each of their nodes is a step. */
+TEST(test_long_functions)
+{
+    for (uint32_t n = TABLE_NODES - 2; n <= TABLE_NODES + 1; n++) {
+        struct shape x = {4, {1, 3, 5, 4}};
+        struct function f = new_function(&x, PITH_U8);
+        uint32_t y = real_again(&f, f.x, PITH_U8, true);
+        while (f.n_nodes < n)
+            y = function_node(&f, PITH_OP_TANH, -1, y, PITH_NO_VALUE);
+        gd_output(bytes_again(&f, y, PITH_U8));
+        check_levels("long function", n <= TABLE_NODES ? 1 : n + 1);
         release_case();
     }
 }

@@ -316,7 +316,11 @@ TEST(test_sizes)
     assert_int_equal(pith_plan_init(mem + 8, 4096, gd_image(), 0, &opts, &plan), PITH_ERR_ARGUMENT);
     /* What the graph alone is too large for is a limit, however small the block. */
     opts.max_bytes = 1;
+    opts.batch = UINT32_C(0x80000000);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem, 64, &need), PITH_ERR_ARGUMENT);
+    opts.batch--;
     assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem, 64, &need), PITH_ERR_LIMIT);
+    opts.batch = 0;
     opts.max_bytes = c.need.bytes - 1;
     assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, gd_image(), 0, &opts, &plan),
                      PITH_ERR_LIMIT);
