@@ -518,16 +518,19 @@ static void what_killed_processes_left(void **state)
         {"a.pith.pith-%d-ABCDEF", -gone, true, true},
     };
     for (int system = 0; system < 2; system++) {
-        char name[64];
+        char name[64], link[64];
+        struct stat st;
         file_system(system);
         for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
             snprintf(name, sizeof name, files[i].form, (int)files[i].process);
             put_old(name, files[i].old);
         }
         assert_int_equal(symlink("nowhere", in_folder("link")), 0);
-        snprintf(name, sizeof name, "a.pith.pith-%d-LINKED", (int)gone);
-        assert_int_equal(rename(in_folder("link"), in_folder(name)), 0);
+        snprintf(link, sizeof link, "a.pith.pith-%d-LINKED", (int)gone);
+        assert_int_equal(rename(in_folder("link"), in_folder(link)), 0);
+        assert_int_equal(lutimes(in_folder(link), (struct timeval[2]){{1, 0}, {1, 0}}), 0);
         assert_int_equal(pith_file_write(in_folder("a.pith"), "new", 3, NULL), PITH_OK);
+        assert_int_equal(lstat(in_folder(link), &st), 0);
         for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
             snprintf(name, sizeof name, files[i].form, (int)files[i].process);
             if (is_there(name) != files[i].stays)

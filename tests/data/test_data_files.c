@@ -344,6 +344,11 @@ static void means_are_those_of_the_channels(void **state)
         open_fails(&o, PITH_ERR_ARGUMENT, text);
         o.preprocess = "std=1:2";
         open_fails(&o, PITH_ERR_ARGUMENT, text);
+        o.preprocess = "means=1";
+        open_fails(&o, PITH_ERR_ARGUMENT,
+                   "preprocessing has no 'means': it is scale, mean, std, resize, crop, letterbox, "
+                   "pad, order or layout, and in front of them a name may stand: imagenet, caffe, "
+                   "unit, signed or raw");
         o.preprocess = "mean=1:2:3,std=4";
         pith_data_free(open_ok(&o));
     }
