@@ -294,7 +294,8 @@ static struct pith_sizes *read_sizes(const char *from)
 static uint32_t value_of(const struct pith_sizes *s, uint32_t i)
 {
     const char *name;
-    uint32_t value, max;
+    uint32_t value, max, n = pith_sizes_count(s);
+    assert_int_equal(pith_sizes_get(s, n, &name, &value, &max), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_sizes_get(s, i, &name, &value, &max), PITH_OK);
     return value;
 }

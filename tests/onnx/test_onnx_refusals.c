@@ -93,6 +93,7 @@ static const struct {
      PITH_ERR_CORRUPT},
     {"x f32 [2,3]; z f32 [3,4] | Concat{axis=1} x z -> y | y",
      "its inputs and attributes do not fit: f32 2x3, f32 3x4", PITH_ERR_CORRUPT},
+    {"x f32 [2,3] | MatMul ' x -> y | y", "input 0 is missing", PITH_ERR_CORRUPT},
     {"x f32 [2,3]; z f32 [4,5] | MatMul x z -> y | y",
      "its inputs and attributes do not fit: f32 2x3, f32 4x5", PITH_ERR_CORRUPT},
     {"x f32 [2,3]; z f32 [4,5] | Gemm x z -> y | y",
