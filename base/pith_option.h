@@ -6,16 +6,15 @@
  * manual pages, completion and what a checkpoint remembers of a run are all made from it: who adds
  * an option adds a row, a member and the code that reads the member.
  *
- *     {.key = "step_power",                 // in recipes; --step-power, or --set step_power=0.5
+ *     {.key = "warm_up",                    // in recipes; --warm-up, or --set warm_up=0.1
  *      .kind = PITH_OPTION_FLOAT,
- *      .at = offsetof(struct pith_train_opts, step_power),
+ *      .at = offsetof(struct pith_train_opts, warm_up),
  *      .max = 1,                            // 0..1, and 0 where nothing is said
- *      .needs = "levels",                   // without it it would do nothing
  *      .flags = PITH_OPTION_RUN,            // another value makes another model
  *      .level = PITH_OPTION_ADVANCED,       // by --set alone: pith help train-advanced
- *      .group = "Grids",
- *      .arg = "P",
- *      .help = "finer steps for small layers"},
+ *      .group = "Steps",
+ *      .arg = "SHARE",
+ *      .help = "share of the run with a linearly rising rate"},
  *
  * Rows are of one struct; a table joins the rows of several structs that lie in one (the options of
  * pith_train in struct pith_stage, and what the stage adds to them). */

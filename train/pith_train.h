@@ -62,12 +62,6 @@ enum pith_norms {
     PITH_NORMS_FOLD = 1  /* into the convolutions before them, on grids that take few bytes */
 };
 
-enum pith_step_init {
-    PITH_STEP_INIT_MEAN = 0,      /* of |w| in a tensor */
-    PITH_STEP_INIT_FISHER_ROW = 1 /* a step for each row, by what rounding the row costs the loss
-                                     (row_steps.h); the steps then stay as they are */
-};
-
 /* After each epoch, and when it ends. All numbers are of the epoch. */
 struct pith_train_progress {
     uint32_t epoch, n_epochs;      /* 1 .. n_epochs */
@@ -133,15 +127,8 @@ struct pith_train_opts {
                                   zeros */
     uint32_t levels;           /* 1..127: weights are k * step, |k| <= levels; 0: any float */
     uint32_t bias_levels;      /* the same of what is not a weight; 0: any float */
-    uint32_t gptq_samples;     /* with levels: weights are first put onto them layer by layer by
-                              error-feedback rounding (GPTQ, Frantar et al., 2023) with Hessians of so
-                              many samples (feedback_start.h); 0: each rounded to nearest */
     float first_step; /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
-                         comes with, of so many levels, go on, whatever is said here or by step_init
-                       */
-    float step_power; /* 0..1: that step is also multiplied by (weights of the tensor / those of the
-                         largest)^step_power: a small layer's bits are few, the loss by its rounding
-                         is not. 0.5 gives each weight the same share of that loss; default 0 */
+                         comes with, of so many levels, go on instead */
 
     /* Going on after a break. */
     const char *checkpoint;    /* folder, made if need be; NULL: none are written */
@@ -156,11 +143,8 @@ struct pith_train_opts {
                               the biases that this makes get bias_levels; the normalizations
                               themselves then train without */
     const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end;
-                              NULL: nothing. Without levels, sparsity, GPTQ, codebooks; norms
+                              NULL: nothing. Without levels, sparsity, codebooks; norms
                               and dead channels stay */
-    enum pith_step_init step_init; /* with levels: where the grids of weights begin. first_step and
-                                  step_power then say what the logarithms of all weights' steps are
-                                  on the mean. By row: norms stay */
     float oscillation_damping; /* 0..1: with levels (and bias_levels), the share of its way to the
                         middle of its level that each number goes in a step at the end of the run;
                         rises as the square of what is over. Else numbers that learning has brought

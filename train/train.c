@@ -6,12 +6,10 @@
 #include "train_run.h"
 
 #include "train/tape/check_batch.h"
-#include "train/feedback/feedback_start.h"
 #include "fold_norms.h"
 #include "train/state/model_state.h"
 #include "pith_host.h"
 #include "train/state/ranks.h"
-#include "train/feedback/row_steps.h"
 #include "schedule.h"
 #include "core/tensor.h"
 #include "train/shrink/channel_permutation.h"
@@ -249,25 +247,6 @@ static enum pith_status open_answers(struct run *r)
                                 &r->teaching.answers, r->err);
 }
 
-/* What trains, and the weights that it begins with. */
-static enum pith_status open_optimizer(struct run *r, struct pith_data *train)
-{
-    enum pith_status status = PITH_OK;
-    struct row_steps steps = {0};
-    if (r->opts->step_init)
-        status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
-    if (!status)
-        pith_row_scale_apply(&steps.scale, r->m, r->tape);
-    r->shrinks = pith_row_steps_differ(&steps);
-    if (!status)
-        status =
-            pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer, r->err);
-    pith_row_steps_free(&steps);
-    if (!status && r->opts->gptq_samples)
-        status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
-    return status;
-}
-
 static enum pith_status open_run(struct run *r, struct pith_data *train)
 {
     enum pith_status status = PITH_OK;
@@ -303,7 +282,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         return status;
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
     pith_tape_share(r->tape);
-    status = open_optimizer(r, train);
+    status = pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &r->optimizer, r->err);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
         status = pith_tape_no_memory(r->err);
     if (!status)
@@ -336,8 +315,7 @@ static enum pith_status finish(struct run *r, struct pith_model *unfolded)
         return pith_tape_no_memory(r->err);
     if (o->norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(r, unfolded);
-    r->shrinks |= o->sparsity > 0 || o->remove_dead_channels;
-    if (!status && r->shrinks && pith_permute_channels(r->m))
+    if (!status && (o->sparsity > 0 || o->remove_dead_channels) && pith_permute_channels(r->m))
         status = pith_tape_no_memory(r->err);
     if (!status && o->remove_dead_channels)
         status = pith_remove_dead_channels(r->m, &r->result->dropped, r->err);

@@ -73,7 +73,7 @@ static bool words_known(const struct pith_train_opts *o)
 {
     return known(o->optimizer, PITH_NESTEROV) && known(o->schedule, PITH_ONE_CYCLE) &&
            known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_MAGNITUDE) &&
-           known(o->norms, PITH_NORMS_FOLD) && known(o->step_init, PITH_STEP_INIT_FISHER_ROW);
+           known(o->norms, PITH_NORMS_FOLD);
 }
 
 /* What has a say in which values a weight takes, or in the network's shape, beside its integers. */
@@ -87,8 +87,7 @@ static const char *wrong_loop(const struct run *r)
 {
     const struct pith_train_opts *o = r->opts;
     if (!words_known(o))
-        return "an optimizer, schedule, loss, score, step size or way with norms that is not "
-               "known";
+        return "an optimizer, schedule, loss, score or way with norms that is not known";
     if (o->epochs == 0)
         return "epochs must be at least 1";
     if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
@@ -131,17 +130,8 @@ static const char *wrong_grid(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
         return "a grid has at most 127 levels, and its first step is above 0";
-    if (o->gptq_samples && !o->levels)
-        return "GPTQ is for weights on a grid: gptq_samples needs levels";
-    if (o->step_init && !o->levels)
-        return "a step size by Fisher information is for weights on a grid: step_init needs levels";
-    if (o->step_init == PITH_STEP_INIT_FISHER_ROW && o->norms == PITH_NORMS_FOLD)
-        return "step sizes of rows do not go with norms that fold, which give rows steps of their "
-               "own";
     if (!share(o->oscillation_damping))
         return "oscillation_damping must be in 0..1";
-    if (!share(o->step_power))
-        return "the power of steps must be in 0..1";
     return NULL;
 }
 

@@ -60,7 +60,6 @@ struct run {
     struct epoch_sums counted;
     struct saving saving;
     bool should_stop; /* in the last step */
-    bool shrinks;     /* units are put in order in the end */
     struct loss_part part[PITH_TRAIN_SLICES];
     struct pith_train_result *result;
 };

@@ -18,10 +18,6 @@ static const struct pith_preset presets[] = {
     {"qat", "quantization-aware training: 4-bit weights and activations",
      "train quantize=w4a4 epochs=8 lr=0.0005\n"
      "encode for=size"},
-    {"distill", "without labels: distillation onto a grid started by GPTQ rounding",
-     "train epochs=10 lr=0.0005 loss=distill teacher=start levels=127 first_step=1 step_power=0.5 "
-     "step_init=fisher-row bias_levels=127 gptq_samples=2048\n"
-     "encode for=size"},
 };
 
 const struct pith_preset *pith_preset_row(uint32_t i)

@@ -72,7 +72,7 @@ bool pith_stage_needs_option(const struct pith_stage *s, const struct pith_optio
  * the option that replaced it; NULL: it was removed. */
 bool pith_option_former(const struct pith_option_table *table, const char *name, size_t n,
                         const struct pith_option **now);
-#define PITH_OPTION_REMOVED "was removed: no network gained by it (docs/tried.md)"
+#define PITH_OPTION_REMOVED "was removed (see docs/tried.md)"
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 

@@ -47,7 +47,7 @@ stages() { pith recipe write "$@" | sed -n 's/.*"do": "\(.*\)".*/\1/p' | tr '\n'
 
 refused() { grep -q -e "$1" .err || complain "not reported '$1': $(cat .err)"; }
 expect 2 pith compress net.pith -o out.pith --preset tiny
-refused "no preset 'tiny': give deep-compression, small, qat or distill"
+refused "no preset 'tiny': give deep-compression, small or qat"
 expect 2 pith compress net.pith -o out.pith --preset small --bits 4
 refused "preset small has no stage 'cluster'"
 expect 2 pith compress net.pith -o out.pith --preset small -r short.json

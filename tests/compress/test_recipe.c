@@ -103,14 +103,14 @@ TEST(every_key_of_training_is_read)
         "\"loss\":\"distill\","
         "\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_every\":20,\"levels\":3,"
-        "\"bias_levels\":31,\"gptq_samples\":64,\"first_step\":0.9,"
-        "\"step_power\":0.5,\"oscillation_damping\":0.25,"
+        "\"bias_levels\":31,\"first_step\":0.9,"
+        "\"oscillation_damping\":0.25,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"seed\":3,"
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
         "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"keep_weights\":900,"
-        "\"score\":\"magnitude\",\"levels\":7,\"step_init\":\"fisher-row\"},"
+        "\"score\":\"magnitude\",\"levels\":7},"
         "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
@@ -125,8 +125,7 @@ TEST(every_key_of_training_is_read)
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_every == 20);
     assert_true(o->levels == 3 && o->bias_levels == 31);
-    assert_true(o->gptq_samples == 64 && o->step_power == 0.5f && o->oscillation_damping == 0.25f);
-    assert_true(o->first_step == 0.9f);
+    assert_true(o->first_step == 0.9f && o->oscillation_damping == 0.25f);
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
     assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
@@ -136,7 +135,6 @@ TEST(every_key_of_training_is_read)
     assert_string_equal(s[1].teacher, "net.pith");
     assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
     assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_MAGNITUDE);
-    assert_true(s[2].train.step_init == PITH_STEP_INIT_FISHER_ROW);
     assert_string_equal(s[3].integers, "w4a4");
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
@@ -201,8 +199,6 @@ TEST(what_is_wrong_is_named)
          "'momentum' needs 'optimizer' sgd or nesterov"},
         {STAGE("\"do\":\"train\",\"loss\":\"distill\""), PITH_ERR_ARGUMENT,
          "'loss' distill needs 'teacher'"},
-        {STAGE("\"do\":\"train\",\"levels\":7,\"step_init\":\"fisher-row\",\"norms\":\"fold\""),
-         PITH_ERR_ARGUMENT, "'step_init' fisher-row cannot go with 'norms' fold"},
         {STAGE("\"do\":\"train\",\"quantize\":\"int8\",\"remove_dead_channels\":true"),
          PITH_ERR_ARGUMENT, "'quantize' cannot go with 'remove_dead_channels'"},
         {STAGE("\"do\":\"train\",\"quantize\":\"w9\""), PITH_ERR_ARGUMENT, "'quantize' 'w9': give"},
@@ -217,13 +213,13 @@ TEST(what_is_wrong_is_named)
                "_weight\":1"),
          PITH_ERR_ARGUMENT,
          "'rate"
-         "_weight' was removed: no network gained by it"},
+         "_weight' was removed (see docs/tried.md)"},
         {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
-         "'fine' was removed: no network gained by it"},
+         "'fine' was removed (see docs/tried.md)"},
         {STAGE("\"do\":\"quantize\",\"int16_activations\":[\"a\"]"), PITH_ERR_ARGUMENT,
-         "'int16_activations' was removed: no network gained by it"},
+         "'int16_activations' was removed (see docs/tried.md)"},
         {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
-         PITH_ERR_ARGUMENT, "'feature_distillation' was removed: no network gained by it"},
+         PITH_ERR_ARGUMENT, "'feature_distillation' was removed (see docs/tried.md)"},
         {STAGE("\"do\":\"train\",\"sparsity\":0.5,\"score\":\"gates\""), PITH_ERR_ARGUMENT,
          "'score'"},
         {STAGE("\"do\":\"train\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'train' has no key 'layers'"},
@@ -336,10 +332,7 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.score = sample_below(r, 3);
     s->train.sparsity = (double)random_share(r) / 1.01 + 1e-3;
     s->train.first_step = random_share(r) + 0.1f;
-    s->train.gptq_samples = 1 + sample_below(r, 1000);
-    s->train.step_power = random_share(r);
     s->train.oscillation_damping = random_share(r);
-    s->train.step_init = sample_below(r, 2);
     s->train.levels = 1 + sample_below(r, 127);
     s->train.keep_best = sample_below(r, 2);
     s->train.augment = sample_below(r, 2) ? "shift=2,\"flip" : NULL;

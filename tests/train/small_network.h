@@ -148,6 +148,27 @@ static inline void attach_codebook(struct pith_model *m)
     c->codebook = b;
 }
 
+/* A grid of levels -7..7 for each row of w1, as an earlier run leaves them. */
+static inline void attach_row_grids(struct pith_model *m)
+{
+    struct pith_const *c = constant(m, "w1");
+    struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
+    b->n_centroids = 15;
+    b->n_groups = HIDDEN;
+    b->group_elems = c->count / b->n_groups;
+    b->centroid = pith_model_alloc(m, 15 * b->n_groups, sizeof *b->centroid);
+    b->index = pith_model_alloc(m, c->count, 1);
+    for (uint32_t i = 0; i < 15 * b->n_groups; i++) {
+        const float step = 0.01f * (float)(1 + i / 15);
+        b->centroid[i] = (float)((int32_t)(i % 15) - 7) * step;
+    }
+    for (uint64_t k = 0; k < c->count; k++) {
+        b->index[k] = (uint8_t)(k * 7 % 15);
+        ((float *)c->data)[k] = b->centroid[k / b->group_elems * 15 + b->index[k]];
+    }
+    c->codebook = b;
+}
+
 /* Grids of 4 bits for what the layers read - x keeps its own - and integers of 3 bits, a step a
  * row, and of 8 bits, one step, for the weights. Of a network without batch normalisation. */
 static inline const struct pith_train_integers *attach_integers(struct pith_model *m)

@@ -13,7 +13,6 @@
 #include "train/small_network.h"
 #include "train/shrink/parametrization.h"
 #include "train/shrink/grid.h"
-#include "train/shrink/row_scale.h"
 #include "train/shrink/channel_permutation.h"
 
 enum { PIXELS = 28 * 28, DIGITS = 10, LAYERS = 4 };

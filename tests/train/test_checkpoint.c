@@ -25,7 +25,7 @@ struct way {
     enum pith_score score;
     const char *augment;
     uint32_t levels, patience;
-    enum pith_step_init step_init;
+    bool row_grids;
 };
 
 static const struct way ways[] = {
@@ -39,8 +39,8 @@ static const struct way ways[] = {
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
     {.optimizer = PITH_ADAM, .levels = 5},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER},
-    {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .step_init = PITH_STEP_INIT_FISHER_ROW},
-    {.optimizer = PITH_ADAM, .levels = 7, .step_init = PITH_STEP_INIT_FISHER_ROW},
+    {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .row_grids = true},
+    {.optimizer = PITH_ADAM, .levels = 7, .row_grids = true},
     {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
     {.optimizer = PITH_ADAM, .integers = true, .mask = true, .keep_best = true},
 };
@@ -73,6 +73,8 @@ static struct pith_model *network(const struct way *w)
     struct pith_model *m = network_of(3, w->batch_norm);
     if (w->codebook)
         attach_codebook(m);
+    else if (w->row_grids)
+        attach_row_grids(m);
     else if (w->mask)
         attach_mask(m);
     return m;
@@ -89,7 +91,6 @@ static struct pith_train_opts options(const struct way *w)
     o.patience = w->patience;
     o.sparsity = w->sparsity;
     o.levels = w->levels;
-    o.step_init = w->step_init;
     o.score = w->score;
     o.augment = w->augment;
     o.prune_every = 5;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Units that go through a depthwise convolution: which rows and columns they are, put in order,
- * taken out, and scaled so that one weight holds the steps of two. */
+/* Units that go through a depthwise convolution: which rows and columns they are, put in order, and
+ * taken out. */
 #include <stdint.h>
 #include "test_run.h"
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "train/model_answers.h"
 #include "train/shrink/parametrization.h"
 #include "train/shrink/grid.h"
-#include "train/shrink/row_scale.h"
 #include "train/shrink/channel_dependency.h"
 #include "train/shrink/channel_permutation.h"
 
@@ -162,88 +161,6 @@ TEST(test_drop)
     answers(m, after);
     assert_same_answers(before, after);
     pith_model_free(m);
-}
-
-static struct tape *tape_of(const struct pith_model *m)
-{
-    struct tape *t;
-    struct pith_error err = {0};
-    if (pith_tape_new(m, &(struct tape_opts){.batch = 8, .threads = 1}, &t, &err))
-        fail_msg("%s", err.text);
-    return t;
-}
-
-static void assert_tape_has(struct tape *t, const struct pith_model *m)
-{
-    uint32_t n;
-    const struct tape_parameter *all = pith_tape_parameters(t, &n);
-    for (uint32_t i = 0; i < n; i++)
-        assert_memory_equal(all[i].data, m->values[all[i].value].constant->data,
-                            all[i].count * sizeof(float));
-}
-
-TEST(test_scale)
-{
-    struct pith_weight_ref refs[LAYERS];
-    float before[CLASSES], after[CLASSES];
-    struct pith_error err = {0};
-    struct row_scale scale;
-    struct pith_model *m = network(refs);
-    struct tape *t = tape_of(m);
-    double wide[UNITS], depthwise[UNITS], dense[8], *step[64] = {0}, product[UNITS];
-    assert_true(m->n_values <= 64);
-    for (int r = 0; r < UNITS; r++) {
-        wide[r] = exp2(r % 5);
-        depthwise[r] = 1.0 / (1 + r);
-        product[r] = wide[r] * depthwise[r];
-        dense[r % 8] = r;
-    }
-    step[refs[WIDE].value] = wide;
-    step[refs[DEPTHWISE].value] = depthwise;
-    step[refs[DENSE].value] = dense;
-    answers(m, before);
-    assert_int_equal(pith_row_scale_find(m, step, &scale, &err), PITH_OK);
-    assert_true(pith_row_scale_evens(&scale, refs[WIDE].value));
-    assert_false(pith_row_scale_evens(&scale, refs[DEPTHWISE].value));
-    assert_false(pith_row_scale_evens(&scale, refs[DENSE].value));
-    for (int r = 0; r < UNITS; r++) {
-        assert_true(wide[r] == wide[0]);
-        assert_true(fabs(wide[r] * depthwise[r] / product[r] - 1) < 1e-6);
-    }
-    assert_true(dense[1] == 9);
-    float was = ((float *)bias(m, &refs[WIDE])->data)[4], *now = bias(m, &refs[WIDE])->data;
-    pith_row_scale_apply(&scale, m, t);
-    assert_true(fabs((double)now[4] / (double)was * 16 / wide[0] - 1) <
-                1e-6); /* 2^4 was its step */
-    assert_tape_has(t, m);
-    answers(m, after);
-    assert_same_answers(before, after);
-    pith_row_scale_free(&scale);
-    pith_tape_free(t);
-    pith_model_free(m);
-}
-
-/* Where the hidden layer is looked at, where a row has no step, and where two add the bias. */
-TEST(test_what_is_not_scaled)
-{
-    for (int way = 0; way < 3; way++) {
-        struct pith_weight_ref refs[LAYERS];
-        struct pith_error err = {0};
-        struct row_scale scale;
-        struct pith_model *m = network(refs);
-        double wide[UNITS] = {1, 2}, depthwise[UNITS] = {1}, *step[64] = {0};
-        step[refs[WIDE].value] = wide;
-        step[refs[DEPTHWISE].value] = way == 1 ? NULL : depthwise;
-        if (way == 0)
-            m->outputs[m->n_outputs++] = m->nodes[refs[WIDE].node + 1].out[0];
-        if (way == 2)
-            m->nodes[refs[DEPTHWISE].node].in[2] = m->nodes[refs[WIDE].node].in[2];
-        assert_int_equal(pith_row_scale_find(m, step, &scale, &err), PITH_OK);
-        assert_false(pith_row_scale_evens(&scale, refs[WIDE].value));
-        assert_true(wide[1] == 2);
-        pith_row_scale_free(&scale);
-        pith_model_free(m);
-    }
 }
 
 RUN_TESTS

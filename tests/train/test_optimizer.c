@@ -65,7 +65,6 @@ TEST(test_steps)
         struct pith_train_opts opts;
         const struct tape_opts tape_opts = {
             .batch = PITH_TRAIN_SLICES, .threads = 1, .training = true};
-        const struct row_steps none = {0};
         uint32_t n;
         pith_train_opts_init(&opts, sizeof opts);
         opts.optimizer = cases[i].of;
@@ -73,7 +72,7 @@ TEST(test_steps)
         opts.weight_decay = cases[i].decay;
         opts.clip_norm = cases[i].clip;
         assert_int_equal(pith_tape_new(m, &tape_opts, &t, NULL), PITH_OK);
-        assert_int_equal(pith_optimizer_new(m, t, &opts, 2, &none, &o, NULL), PITH_OK);
+        assert_int_equal(pith_optimizer_new(m, t, &opts, 2, &o, NULL), PITH_OK);
         struct tape_parameter *p = pith_tape_parameters(t, &n);
         assert_int_equal(n, 2);
         assert_true(p[0].is_weight && !p[1].is_weight);

@@ -41,8 +41,7 @@ struct way {
     bool batch_norm, codebook, mask, teacher, shares;
     float rate, alpha; /* alpha: of the products; 0: 1 */
     double sparsity;
-    uint32_t levels, versions, gptq_samples;
-    enum pith_step_init step_init;
+    uint32_t levels, versions;
     enum pith_norms norms;
     enum pith_score score;
 };
@@ -57,13 +56,8 @@ static const struct way ways[] = {
     {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_FISHER},
     {.rate = 0.02f, .alpha = 0.7f, .shares = true},
     {.rate = 0.02f, .batch_norm = true, .levels = 7, .norms = PITH_NORMS_FOLD},
-    {.rate = 0.02f,
-     .batch_norm = true,
-     .levels = 7,
-     .gptq_samples = 100,
-     .step_init = PITH_STEP_INIT_FISHER_ROW},
 };
-enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 2 };
+enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 1 };
 
 static void set_alpha(struct pith_model *m, float alpha)
 {
@@ -83,8 +77,6 @@ static void open_job(struct job *j, const struct way *w, struct meeting *m, uint
     j->o.levels = w->levels;
     j->o.score = w->score;
     j->o.norms = w->norms;
-    j->o.gptq_samples = w->gptq_samples;
-    j->o.step_init = w->step_init;
     j->o.prune_every = 5;
     j->o.keep_best = true;
     j->o.ranks = m->count > 1 ? &j->seat.ranks : NULL;
@@ -206,7 +198,6 @@ TEST(test_other_count_goes_on)
 {
     goes_on_with_others(4);
     goes_on_with_others(FOLDS);
-    goes_on_with_others(FOLDS + 1); /* with feedback */
 }
 
 static void all_refuse(struct job *j, uint32_t n, enum pith_status status, const char *words)

@@ -10,7 +10,6 @@
 #include "pith_pack.h"
 #include "train/shrink/parametrization.h"
 #include "train/shrink/grid.h"
-#include "train/shrink/row_scale.h"
 #include "train/shrink/gradual_pruning.h"
 #include "train/shrink/channel_dependency.h"
 

@@ -233,7 +233,6 @@ TEST(test_values_out_of_range)
     REFUSE("not known", o.loss = (enum pith_loss)3);
     REFUSE("not known", o.score = (enum pith_score)3);
     REFUSE("not known", o.norms = (enum pith_norms)2);
-    REFUSE("not known", o.step_init = PITH_STEP_INIT_FISHER_ROW + 1);
     REFUSE("epochs", o.epochs = 0);
     REFUSE("multiple of 8", o.batch = 12);
     REFUSE("multiple of 8", o.batch = 0);
@@ -255,11 +254,6 @@ TEST(test_values_out_of_range)
     REFUSE("127 levels", o.levels = 128);
     REFUSE("127 levels", o.bias_levels = 128);
     REFUSE("127 levels", o.first_step = 0);
-    REFUSE("gptq_samples needs levels", o.gptq_samples = 8);
-    REFUSE("step_init needs levels", o.step_init = PITH_STEP_INIT_FISHER_ROW);
-    REFUSE("norms that fold", o.levels = 7, o.norms = PITH_NORMS_FOLD,
-           o.step_init = PITH_STEP_INIT_FISHER_ROW);
-    REFUSE("power of steps", o.step_power = 1.1f);
     REFUSE("validation data", o.keep_best = true);
     REFUSE("validation data", o.patience = 1);
     REFUSE("folder of the checkpoint", o.resume = true);

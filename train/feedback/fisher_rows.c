@@ -385,18 +385,15 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     struct fisher f = {.m = m, .to = s, .err = err};
     if (opts)
         memcpy(&f.opts, opts, opts->size_bytes < sizeof f.opts ? opts->size_bytes : sizeof f.opts);
-    const struct pith_train_opts train = {.size_bytes = sizeof train,
-                                          .threads = 1,
-                                          .seed = f.opts.seed,
-                                          .loss = f.opts.squares ? PITH_SQUARED_ERROR
-                                                                 : PITH_CROSS_ENTROPY};
     *s = (struct pith_sensitivity){.n = m->n_values};
     enum pith_status status = open_feed(&f, data);
-    f.drawn.output_scale = f.opts.squares ? f.opts.output_scale : NULL;
+    f.drawn = (struct sampled_fisher){.seed = f.opts.seed,
+                                      .squares = f.opts.squares,
+                                      .temperature =
+                                          f.opts.temperature > 0 ? (float)f.opts.temperature : 1.0f,
+                                      .output_scale = f.opts.output_scale};
     if (!status)
-        status = pith_sampled_fisher_open_lean(m, &train, take_step, &f, &f.drawn, err);
-    if (!status && f.opts.temperature > 0)
-        f.drawn.temperature = (float)f.opts.temperature;
+        status = pith_sampled_fisher_open(m, take_step, &f, &f.drawn, err);
     if (!status)
         status = list_rows(&f);
     if (!status)

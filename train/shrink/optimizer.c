@@ -79,15 +79,6 @@ static enum pith_status open_gradual_pruning(struct optimizer *o, const struct p
     return status;
 }
 
-static double largest_weight(const struct tape_parameter *p, uint32_t n)
-{
-    uint64_t most = 1;
-    for (uint32_t i = 0; i < n; i++)
-        if (p[i].is_weight && p[i].count > most)
-            most = p[i].count;
-    return (double)most;
-}
-
 /* given[n_values], zeroed: true where the value is a scale or shift that will go into a
  * convolution, and so takes no grid of its own while the run lasts. */
 static enum pith_status mark_norms(struct pith_model *m, bool *given, struct pith_error *err)
@@ -105,10 +96,9 @@ static enum pith_status mark_norms(struct pith_model *m, bool *given, struct pit
 }
 
 static enum pith_status open_all(struct optimizer *o, struct pith_model *m, struct tape *t,
-                                 const struct row_steps *steps, struct pith_error *err)
+                                 struct pith_error *err)
 {
     struct tape_parameter *p = pith_tape_parameters(t, &o->n);
-    double largest = largest_weight(p, o->n);
     o->of = calloc(o->n + 1u, sizeof *o->of);
     bool *given = calloc(m->n_values + 1u, sizeof *given); /* to a convolution, in the end */
     enum pith_status status = o->of && given ? open_gradual_pruning(o, m, t, err) : PITH_ERR_MEMORY;
@@ -119,10 +109,7 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
         struct pith_train_opts opts = o->opts;
         f->p = &p[i];
         f->c = m->values[p[i].value].constant;
-        f->of_largest = (double)p[i].count / largest;
         f->given = given[p[i].value];
-        f->steps = steps->n ? steps->of[p[i].value].step : NULL;
-        f->n_steps = f->steps ? steps->of[p[i].value].n : 0;
         if (f->given)
             opts.bias_levels = 0;
         if (!pith_latent_open(m, &opts, f) || !open_moments(&opts, f))
@@ -142,8 +129,7 @@ static enum pith_status open_all(struct optimizer *o, struct pith_model *m, stru
 
 enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
-                                    const struct row_steps *steps, struct optimizer **o,
-                                    struct pith_error *err)
+                                    struct optimizer **o, struct pith_error *err)
 {
     struct optimizer *made = calloc(1, sizeof *made);
     if (!made)
@@ -152,7 +138,7 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
     made->n_steps = n_steps;
     made->tape = t;
     made->rows = pith_train_kernels().rows;
-    enum pith_status status = open_all(made, m, t, steps, err);
+    enum pith_status status = open_all(made, m, t, err);
     if (status)
         pith_optimizer_free(made);
     else

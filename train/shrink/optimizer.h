@@ -5,18 +5,16 @@
 
 #include "train/state/checkpoint.h"
 #include "pith_train.h"
-#include "step_sizes.h"
 #include "train/tape/tape.h"
 
 struct optimizer;
 struct parametrization;
 
-/* Parameters of t start at the model's values. m gets a grid, of these steps if there are any, and
- * a support of its own where opts request them: pith_snapshot_restore undoes it. */
+/* Parameters of t start at the model's values. m gets a grid and a support of its own where opts
+ * request them: pith_snapshot_restore undoes it. */
 enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
-                                    const struct row_steps *steps, struct optimizer **o,
-                                    struct pith_error *err);
+                                    struct optimizer **o, struct pith_error *err);
 void pith_optimizer_free(struct optimizer *o); /* accepts NULL */
 /* What is free to move of each parameter of the tape. */
 struct parametrization *pith_optimizer_numbers(struct optimizer *o, uint32_t *n);

@@ -78,7 +78,8 @@ static float step_of(const struct pith_codebook *b, uint64_t g, uint32_t levels)
     return n / 2 <= levels ? pith_grid_symmetric_step(b->centroid + g * n, n) : 0;
 }
 
-uint64_t pith_latent_had_steps(const struct pith_codebook *b, uint32_t levels)
+/* Steps that a codebook of uniform grids with so many levels has, a group each; 0: it is none. */
+static uint64_t had_steps(const struct pith_codebook *b, uint32_t levels)
 {
     for (uint64_t g = 0; b && g < b->n_groups; g++)
         if (!(step_of(b, g, levels) > 0))
@@ -86,8 +87,9 @@ uint64_t pith_latent_had_steps(const struct pith_codebook *b, uint32_t levels)
     return b ? b->n_groups : 0;
 }
 
-double pith_latent_mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
-                             const uint8_t *alive, double of_largest)
+/* 0 where nothing is alive (NULL: all are) or other than 0. */
+static double mean_step(const struct pith_train_opts *o, uint64_t n, const float *x,
+                        const uint8_t *alive)
 {
     uint64_t there = 0;
     double sum = 0;
@@ -96,8 +98,7 @@ double pith_latent_mean_step(const struct pith_train_opts *o, uint64_t n, const 
             sum += fabs((double)x[k]);
             there++;
         }
-    return sum / (double)(there + !there) * (double)o->first_step *
-           pow(of_largest, (double)o->step_power);
+    return sum / (double)(there + !there) * (double)o->first_step;
 }
 
 static double largest(uint64_t n, const float *x, const uint8_t *alive)
@@ -112,15 +113,15 @@ static double largest(uint64_t n, const float *x, const uint8_t *alive)
 static float first_step(const struct pith_train_opts *o, const struct parametrization *f)
 {
     const uint8_t *alive = alive_of(f);
-    double step = f->p->is_weight ? pith_latent_mean_step(o, f->n, f->p->data, alive, f->of_largest)
+    double step = f->p->is_weight ? mean_step(o, f->n, f->p->data, alive)
                                   : largest(f->n, f->p->data, alive) / (double)o->bias_levels;
     const double least = 1e-12;  /* a tensor of zeros has no step of its own */
     const float instead = 1e-3f; /* the size of a weight of some hundred inputs */
     return step > least && isfinite(step) ? (float)step : instead;
 }
 
-/* Rows' steps - those of the codebook `was`, else by the loss - become a grid of about their
- * mean, and factors. What is in f->value becomes latent. */
+/* Rows' steps, those of the codebook `was`, become a grid of about their mean, and factors. What is
+ * in f->value becomes latent. */
 static bool open_factors(struct parametrization *f, const struct pith_codebook *was, uint64_t rows,
                          uint32_t levels, float *step)
 {
@@ -128,7 +129,7 @@ static bool open_factors(struct parametrization *f, const struct pith_codebook *
     f->cols = f->n / rows;
     f->factor = malloc((size_t)rows * sizeof *f->factor);
     for (uint64_t r = 0; r < rows && f->factor; r++) {
-        f->factor[r] = was ? step_of(was, r, levels) : f->steps[r];
+        f->factor[r] = step_of(was, r, levels);
         sum += log2((double)f->factor[r]) / (double)rows;
     }
     *step = (float)exp2(rint(sum)); /* a power of two: factors are exact */
@@ -144,10 +145,10 @@ static bool open_factors(struct parametrization *f, const struct pith_codebook *
 static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uint32_t levels,
                       struct parametrization *f)
 {
-    uint64_t had = pith_latent_had_steps(f->c->codebook, levels);
+    uint64_t had = had_steps(f->c->codebook, levels);
     const struct pith_codebook *was = had ? f->c->codebook : NULL;
-    uint64_t groups = had ? had : f->n_steps > 1 ? f->n_steps : 1;
-    float step = had ? step_of(was, 0, levels) : f->n_steps == 1 ? *f->steps : first_step(o, f);
+    uint64_t groups = had ? had : 1;
+    float step = had ? step_of(was, 0, levels) : first_step(o, f);
     f->grid = malloc(sizeof *f->grid);
     f->value = malloc((size_t)f->n * sizeof *f->value);
     struct pith_codebook *b = new_codebook(m, f->n, groups, 2 * levels + 1);

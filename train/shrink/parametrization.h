@@ -21,31 +21,22 @@ struct parametrization {
     struct pith_const *c; /* of the model */
     bool given; /* to a convolution when the run ends: a step or a bias there, about a byte each */
     uint64_t n;
-    double of_largest;            /* its elements in those of the largest weight */
     bool own;                     /* value and grad: else the parameter's */
     float *value, *grad;          /* [n] */
     float *first, *second;        /* moments [n]; NULL where the method has none */
     struct pruned_tensor *pruned; /* NULL: nothing is removed */
     struct grid *grid;            /* NULL: none */
-    const float *steps;           /* [n_steps] at first, by the loss; NULL: by the mean */
-    uint64_t n_steps;             /* its rows', which then stay, or one */
     float *factor;                /* [n / cols] a row's step in those of the grid; NULL: 1 */
     uint64_t cols;                /* of factor */
     struct fake_weight *fake;     /* NULL: no integers */
     float magnitude[129];         /* bits of level k > 0, sign included */
 };
 
-/* f->p, f->pruned, f->of_largest and f->steps (read only until it returns) are set. A grid and a
- * support that is to shrink are put into f->c, in m's memory. False: out of memory. */
+/* f->p and f->pruned are set. A grid and a support that is to shrink are put into f->c, in m's
+ * memory. False: out of memory. */
 bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *opts,
                       struct parametrization *f);
 void pith_latent_close(struct parametrization *f);
-/* Steps that a codebook of uniform grids with so many levels has, a group each; 0: it is none. */
-uint64_t pith_latent_had_steps(const struct pith_codebook *b, uint32_t levels);
-/* Of a weight x [n], of_largest of the largest one's elements: the step by the mean. 0 where
- * nothing is alive (NULL: all are) or other than 0. */
-double pith_latent_mean_step(const struct pith_train_opts *opts, uint64_t n, const float *x,
-                             const uint8_t *alive, double of_largest);
 /* What outlives a step, into a checkpoint, under this number. */
 void pith_latent_state(struct parametrization *f, uint32_t number, struct checkpoint *c);
 /* Whether each number is one element: then its gradient can be taken in ranges, on several threads.
