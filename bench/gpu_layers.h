@@ -132,7 +132,8 @@ static uint64_t copies_of(uint64_t step)
     return copies < MOST_COPIES ? copies : MOST_COPIES;
 }
 
-/* COMPRESSED_F16: tensor cores may be used. The dense ones of floats of pith are for one row. */
+/* COMPRESSED_F16: tensor cores may be used. CODES_I8: of few rows. The dense ones of floats of pith
+ * are for one row. */
 enum contender {
     COMPRESSED,
     COMPRESSED_F16,
@@ -140,13 +141,52 @@ enum contender {
     BLAS_F16,
     BLAS_I8,
     DENSE_I8,
+    CODES_I8,
     DENSE_F32,
     DENSE_F16,
     N_CONTENDERS
 };
 #define N_BATCH_CONTENDERS DENSE_F32
-static const char *const names[] = {"compressed",  "compressed_f16", "cublaslt_f32", "cublaslt_f16",
-                                    "cublaslt_i8", "dense_i8",       "dense_f32",    "dense_f16"};
+static const char *const names[] = {"compressed",   "compressed_f16", "cublaslt_f32",
+                                    "cublaslt_f16", "cublaslt_i8",    "dense_i8",
+                                    "codes_i8",     "dense_f32",      "dense_f16"};
+
+static struct gemm_i8_args bytes_of(const struct matrix *m)
+{
+    return (struct gemm_i8_args){.a = (const void *)(uintptr_t)m->half,
+                                 .y = (int32_t *)(void *)m->g.y,
+                                 .s = m->g,
+                                 .a_signed = 1,
+                                 .b_signed = 1};
+}
+
+/* Few rows: codes of int8 centroids, or (8 bits) bytes, as pack_codes.c has them. */
+static bool lower_codes(struct lowering *l, const struct matrix *m, uint32_t bits)
+{
+    const uint32_t many = m->g.m > 1 ? CODES_MANY : 1;
+    const uint8_t *at = (const uint8_t *)(uintptr_t)l->constants;
+    struct gemv_i8_args p = {
+        .g = bytes_of(m),
+        .w = {.book = (const void *)at,
+              .word = (const void *)(at + 256),
+              .bits = bits,
+              .steps = (m->g.k + CODES_COLUMNS(bits) - 1) / CODES_COLUMNS(bits)},
+        .whole = m->g.k % 4 == 0};
+    while (2u << p.log2_parts <= p.w.steps && 2u << p.log2_parts <= GEMV_ROWS)
+        p.log2_parts++;
+    const uint32_t rows = CODES_ROWS * GEMV_ROWS >> p.log2_parts;
+    const uint32_t grid[3] = {(m->g.m + many - 1) / many, (m->g.n + rows - 1) / rows, 1};
+    pith_device_grid(l, many > 1 ? LAUNCH_gemv_codes_i8_many : LAUNCH_gemv_codes_i8, grid, &p,
+                     sizeof p);
+    return true;
+}
+
+/* Room for either form: groups of rows and whole steps. */
+static uint64_t code_bytes(const struct matrix *m, uint32_t bits)
+{
+    const uint64_t columns = CODES_COLUMNS(bits), rows = m->g.n + CODES_ROWS;
+    return 256 + (m->g.k + columns) * rows * bits / 8 + rows * sizeof(int32_t);
+}
 
 /* Bytes, with sums of rows behind them (pack_rows.c). */
 static bool lower_bytes(struct lowering *l, const struct matrix *m, bool by_blas)
@@ -154,11 +194,7 @@ static bool lower_bytes(struct lowering *l, const struct matrix *m, bool by_blas
     const uint32_t row = (m->g.k + I8_SLICE - 1) / I8_SLICE * I8_SLICE;
     const uint8_t *at = (const uint8_t *)(uintptr_t)l->constants;
     struct gemm_packed_i8_args p = {
-        .g = {.a = (const void *)(uintptr_t)m->half,
-              .y = (int32_t *)(void *)m->g.y,
-              .s = m->g,
-              .a_signed = 1,
-              .b_signed = 1},
+        .g = bytes_of(m),
         .w = {at, (const int32_t *)(const void *)(at + (size_t)m->g.n * row), row, 0},
         .whole = m->g.k % 16 == 0};
     struct gemm_args g = m->g;
@@ -166,10 +202,11 @@ static bool lower_bytes(struct lowering *l, const struct matrix *m, bool by_blas
     g.b = (const void *)at;
     if (by_blas)
         return row == g.k && g.n % 4 == 0 && pith_device_blas(l, &g, BLAS_BYTES);
-    const bool few = g.m <= FEW_ROWS;
-    const uint32_t columns = few ? GEMV_ROWS : GEMM_TILE;
-    const uint32_t grid[3] = {(g.n + columns - 1) / columns, few ? g.m : (g.m + 63) / 64, 1};
-    pith_device_grid(l, few ? LAUNCH_gemv_packed_i8 : LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
+    if (g.m <= FEW_ROWS)
+        return lower_codes(l, m, 8);
+    const uint32_t grid[3] = {(g.n + GEMM_TILE - 1) / GEMM_TILE, (g.m + GEMM_TILE - 1) / GEMM_TILE,
+                              1};
+    pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
     return true;
 }
 
@@ -182,6 +219,8 @@ static bool lower(struct lowering *l, const struct matrix *m, enum contender who
         return pith_device_compressed(l, &g, &m->w, 0, who == COMPRESSED_F16);
     if (who == BLAS_I8 || who == DENSE_I8)
         return lower_bytes(l, m, who == BLAS_I8);
+    if (who == CODES_I8)
+        return g.m <= FEW_ROWS && lower_codes(l, m, 4);
     g.b = at;
     if (who == DENSE_F32) {
         pith_device_product(l, &g);
@@ -234,8 +273,8 @@ static struct result run(const struct matrix *m, enum contender who)
         const bool compressed = who <= COMPRESSED_F16;
         const uint64_t bytes = compressed                            ? l.constant_bytes
                                : who == DENSE_F16 || who == BLAS_F16 ? m->w.count * 2
-                               : who == DENSE_I8 || who == BLAS_I8
-                                   ? m->w.count + (I8_SLICE + sizeof(int32_t)) * m->g.n
+                               : who == DENSE_I8 || who == BLAS_I8 || who == CODES_I8
+                                   ? code_bytes(m, who == CODES_I8 ? 4 : 8)
                                    : m->w.count * 4;
         const uint64_t step = (bytes + 255) & ~UINT64_C(255), copies = copies_of(step);
         const device_address at = take(step * copies);

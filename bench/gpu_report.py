@@ -59,8 +59,8 @@ def main():
             print(f"\ntorch{what}: no peer, for want of {line['missing']}.")
     print("\n## Matrices with 16 values a weight: us on copies that exceed the L2, and on one")
     print("\nKernels are for sums in f32, and where tensor cores may be used. Others are dense, but cuSPARSE.")
-    peers = "compressed", "compressed_f16", "dense_f32", "dense_f16", "cublaslt_f32", "cublaslt_f16", "dense_i8", "cublaslt_i8", "cusparse_f32"
-    table(["matrix", "kept", "batch", "kernels", "f32", "f16", "dense f32", "f16", "cuBLASLt f32", "f16", "INT8", "cuBLASLt INT8", "cuSPARSE"],
+    peers = "compressed", "compressed_f16", "dense_f32", "dense_f16", "cublaslt_f32", "cublaslt_f16", "codes_i8", "dense_i8", "cublaslt_i8", "cusparse_f32"
+    table(["matrix", "kept", "batch", "kernels", "f32", "f16", "dense f32", "f16", "cuBLASLt f32", "f16", "INT8 codes", "INT8", "cuBLASLt INT8", "cuSPARSE"],
           [[f"{m['name']} {m['rows']}x{m['cols']}", m["density"], m["batch"],
             ", ".join(m[p]["kernel"] for p in peers[:2] if p in m)] +
            [f"{cell(m[p]['cold_us'])}, {cell(m[p]['hot_us'])}" if p in m else "-" for p in peers]

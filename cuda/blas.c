@@ -252,13 +252,10 @@ static int make_desc(struct blas_product *p, const struct gemm_args *g, uint32_t
     const bool bytes = factors == BLAS_BYTES;
     int result = p->blas->cublasLtMatmulDescCreate(&p->desc, bytes ? COMPUTE_32I : COMPUTE_32F,
                                                    bytes ? TYPE_I32 : TYPE_F32);
-    if (!result)
-        result = set(p, DESC_TRANS_A, &turn_b, sizeof turn_b);
-    if (!result)
-        result = set(p, DESC_TRANS_B, &turn_a, sizeof turn_a);
+    result = result ? result : set(p, DESC_TRANS_A, &turn_b, sizeof turn_b);
+    result = result ? result : set(p, DESC_TRANS_B, &turn_a, sizeof turn_a);
     epilogue = epilogue ? epilogue : EPILOGUE_DEFAULT;
-    if (!result)
-        result = set(p, DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    result = result ? result : set(p, DESC_EPILOGUE, &epilogue, sizeof epilogue);
     return result || !g->c ? result : set(p, DESC_BIAS, &g->c, sizeof g->c);
 }
 
@@ -301,8 +298,7 @@ static int choose(struct blas_product *p, const struct gemm_args *g, uint32_t fa
         return result;
     result =
         l->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_WORK, &most, sizeof most);
-    if (!result)
-        result = set_alignments(p, g, factors, preference);
+    result = result ? result : set_alignments(p, g, factors, preference);
     if (!result)
         result = l->cublasLtMatmulAlgoGetHeuristic(l->handle, p->desc, p->b, p->a, p->y, p->y,
                                                    preference, 1, &p->found, &n);

@@ -7,52 +7,34 @@
 
 struct copying {
     const struct pith_cuda *c;
-    device_address from, to; /* own, and all that follows */
+    device_address from, to; /* own, and the stream */
     device_stream stream;
-    void *begin, *end;
 };
 
-static int get(struct copying *k)
+static int put_copies(void *work, uint32_t number)
 {
-    int result = k->c->cuMemAlloc_v2(&k->from, COPY_BYTES);
-    if (!result)
-        result = k->c->cuMemAlloc_v2(&k->to, COPY_BYTES);
-    if (!result)
-        result = k->c->cuStreamCreate(&k->stream, DRIVER_STREAM_NON_BLOCKING);
-    if (!result)
-        result = k->c->cuEventCreate(&k->begin, 0);
-    return result ? result : k->c->cuEventCreate(&k->end, 0);
+    const struct copying *k = work;
+    int result = 0;
+    (void)number;
+    for (uint32_t i = 0; i < COPIES && !result; i++)
+        result = k->c->cuMemcpyDtoDAsync_v2(k->to, k->from, COPY_BYTES, k->stream);
+    return result;
 }
 
-static void give(struct copying *k)
+static int measure(struct copying *k, uint64_t *ns)
 {
-    if (k->end)
-        k->c->cuEventDestroy_v2(k->end);
-    if (k->begin)
-        k->c->cuEventDestroy_v2(k->begin);
+    int result = k->c->cuMemAlloc_v2(&k->from, COPY_BYTES);
+    result = result ? result : k->c->cuMemAlloc_v2(&k->to, COPY_BYTES);
+    result = result ? result : k->c->cuStreamCreate(&k->stream, DRIVER_STREAM_NON_BLOCKING);
+    result = result ? result : k->c->cuMemsetD32Async(k->from, 0, COPY_BYTES / 4, k->stream);
+    result = result ? result : pith_driver_time(k->c, k->stream, put_copies, k, 1, ns);
     if (k->stream)
         k->c->cuStreamDestroy_v2(k->stream);
     if (k->to)
         k->c->cuMemFree_v2(k->to);
     if (k->from)
         k->c->cuMemFree_v2(k->from);
-}
-
-/* Two copies come before the time: the first ones find the device asleep. */
-static int measure(struct copying *k, float *ms)
-{
-    int result = k->c->cuMemsetD32Async(k->from, 0, COPY_BYTES / 4, k->stream);
-    for (uint32_t i = 0; i < 2 + COPIES && !result; i++) {
-        if (i == 2)
-            result = k->c->cuEventRecord(k->begin, k->stream);
-        if (!result)
-            result = k->c->cuMemcpyDtoDAsync_v2(k->to, k->from, COPY_BYTES, k->stream);
-    }
-    if (!result)
-        result = k->c->cuEventRecord(k->end, k->stream);
-    if (!result)
-        result = k->c->cuStreamSynchronize(k->stream);
-    return result ? result : k->c->cuEventElapsedTime(ms, k->begin, k->end);
+    return result;
 }
 
 enum pith_status pith_cuda_copy_speed(struct pith_cuda *cuda, double *bytes_per_s,
@@ -62,15 +44,12 @@ enum pith_status pith_cuda_copy_speed(struct pith_cuda *cuda, double *bytes_per_
         return PITH_ERR_ARGUMENT;
     struct copying k = {.c = cuda};
     void *context;
-    float ms = 0;
+    uint64_t ns = 0;
     int result = cuda->cuCtxPushCurrent_v2(cuda->context);
     if (result)
         return pith_driver_status(cuda, result, "the device was lost", err);
-    result = get(&k);
-    if (!result)
-        result = measure(&k, &ms);
-    give(&k);
+    result = measure(&k, &ns);
     cuda->cuCtxPopCurrent_v2(&context);
-    *bytes_per_s = ms > 0 ? 2.0 * COPIES * (double)COPY_BYTES / ((double)ms * 1e-3) : 0;
+    *bytes_per_s = !result && ns ? 2e9 * COPIES * (double)COPY_BYTES / (double)ns : 0;
     return pith_driver_status(cuda, result, "cannot time a copy", err);
 }

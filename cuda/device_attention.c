@@ -40,11 +40,8 @@ bool pith_device_attention(struct lowering *l, const struct step *s)
                                .keep = args->attr[ATTR_ATTENTION_KEEP] != 0};
     const uint32_t heads = q->dim[layout & 1u ? 2 : 1], per_block = LAUNCH_THREADS / 32u;
     const uint32_t grid[3] = {(a.m + per_block - 1) / per_block, heads, q->dim[0]};
-    for (uint32_t i = 0; i < args->n_in; i++)
-        if (args->in[i] && pith_device_count(args->in[i]) == 0)
-            return false;
     if (a.d > ATTENTION_WIDEST || a.e > ATTENTION_WIDEST || heads > GRID_LIMIT ||
-        grid[2] > GRID_LIMIT || pith_device_count(args->out[0]) == 0)
+        grid[2] > GRID_LIMIT)
         return false;
     a.shared = heads / k->dim[layout & 2u ? 2 : 1];
     a.q = pith_device_data(l, args->in[0]);

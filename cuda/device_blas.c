@@ -37,28 +37,18 @@ bool pith_device_blas(struct lowering *l, const struct gemm_args *g, uint32_t fa
 
 /* ---- the faster way -------------------------------------------------------------------------- */
 
-/* The best of some tries, in ms, of actions [first, end); they have been run before. */
-static int time_actions(const struct lowering *l, uint32_t first, uint32_t end, void *event[2],
-                        float *best)
+struct timed_actions {
+    const struct lowering *l;
+    uint32_t first, end;
+};
+
+static int put_actions(void *work, uint32_t number)
 {
-    const struct pith_cuda *c = l->cuda;
+    const struct timed_actions *t = work;
+    const uint32_t n = t->end - t->first, runs = number ? RUNS : 1;
     int result = 0;
-    *best = 0;
-    for (uint32_t try = 0; try <= TRIES && !result; try++) {
-        const uint32_t runs = try ? RUNS : 1; /* the first readies code and caches */
-        float ms = 0;
-        result = c->cuEventRecord(event[0], l->stream);
-        for (uint32_t i = 0; i < runs * (end - first) && !result; i++)
-            result = pith_device_act(l, &l->action[first + i % (end - first)], l->stream);
-        if (!result)
-            result = c->cuEventRecord(event[1], l->stream);
-        if (!result)
-            result = c->cuStreamSynchronize(l->stream);
-        if (!result)
-            result = c->cuEventElapsedTime(&ms, event[0], event[1]);
-        if (try == 1 || (try > 1 && ms < *best))
-            *best = ms;
-    }
+    for (uint32_t i = 0; i < runs * n && !result; i++)
+        result = pith_device_act(t->l, &t->l->action[t->first + i % n], t->l->stream);
     return result;
 }
 
@@ -66,20 +56,12 @@ static int time_actions(const struct lowering *l, uint32_t first, uint32_t end, 
  * does not. */
 static bool is_faster(const struct lowering *l, uint32_t first, uint32_t second)
 {
-    const struct pith_cuda *c = l->cuda;
-    void *event[2] = {NULL, NULL};
-    float ms[2] = {0, 0};
-    int result = c->cuEventCreate(&event[0], 0);
+    struct timed_actions own = {l, first, second}, other = {l, second, l->n_actions};
+    uint64_t ns, other_ns = 0;
+    int result = pith_driver_time(l->cuda, l->stream, put_actions, &own, TRIES, &ns);
     if (!result)
-        result = c->cuEventCreate(&event[1], 0);
-    if (!result)
-        result = time_actions(l, first, second, event, &ms[0]);
-    if (!result)
-        result = time_actions(l, second, l->n_actions, event, &ms[1]);
-    for (int i = 0; i < 2; i++)
-        if (event[i])
-            c->cuEventDestroy_v2(event[i]);
-    return !result && ms[1] < ms[0];
+        result = pith_driver_time(l->cuda, l->stream, put_actions, &other, TRIES, &other_ns);
+    return !result && other_ns < ns;
 }
 
 /* The last of those that were timed are known. */

@@ -60,12 +60,6 @@ static uint32_t row_blocks(const struct lowering *l, const struct gemm_args *g, 
     return blocks < at_once * processors ? blocks : at_once * processors;
 }
 
-/* Each block copies its row of a. */
-static double copies_time(const struct lowering *l, const struct gemm_args *g)
-{
-    return (double)row_blocks(l, g, warps_of(l, g)) * g->k * g->m * sizeof(float) * L2_BYTE_PS;
-}
-
 /* Up to 32 values lie in banks of their own. */
 static double book_reads(const struct weight *w)
 {
@@ -88,7 +82,9 @@ static double relative_time(const struct lowering *l, const struct gemm_args *g,
         return HUGE_VAL;
     if (!is_near(l, g, w))
         return time_of(bytes, n, 26, FAR + book_reads(w), g->m);
-    return copies_time(l, g) + time_of(bytes, n, 8, CHOSEN + book_reads(w), g->m);
+    /* each block copies its row of a */
+    const double copied = (double)row_blocks(l, g, warps_of(l, g)) * g->k * g->m * sizeof(float);
+    return copied * L2_BYTE_PS + time_of(bytes, n, 8, CHOSEN + book_reads(w), g->m);
 }
 
 /* Rows of a at once: with few of them one row takes no more time. */
@@ -103,7 +99,7 @@ static double codes_time(const struct lowering *l, const struct gemm_args *g,
                          const struct weight *w)
 {
     struct codes_layout c;
-    if (!pith_device_codes_layout(w, &c))
+    if (!pith_device_codes_layout(w, false, &c))
         return HUGE_VAL;
     const uint32_t groups = g->n / CODES_ROWS + 1, processors = pith_device_processors(l);
     const uint32_t rows = code_rows(g, w);
@@ -131,7 +127,7 @@ static double expanded_time(const struct lowering *l, const struct gemm_args *g,
 static double mma_time(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
     struct codes_layout c;
-    if (!pith_device_codes_layout(w, &c) || w->n_groups > 1 || w->grid == GRID_SCALED ||
+    if (!pith_device_codes_layout(w, false, &c) || w->n_groups > 1 || w->grid == GRID_SCALED ||
         g->m > (c.bits == 2 ? CODES_MMA_ROWS / 2 : CODES_MMA_ROWS))
         return HUGE_VAL;
     const double blocks = ceil(g->n / (double)CODES_MMA_TILE), tiles = ceil(g->m / 8.0);
@@ -182,7 +178,7 @@ static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_
 {
     struct codes_layout c = {0};
     struct pack_shape s = {0};
-    pith_device_codes_layout(w, &c);
+    pith_device_codes_layout(w, false, &c);
     pith_pack_shape(w, &s);
     const uint8_t *at = pith_device_form(l, w, FORM_CODES, c.bytes);
     return (struct codes){.book = behind(at, 0),

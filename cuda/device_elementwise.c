@@ -7,16 +7,9 @@
 /* false, by n 0: there are too many elements. */
 static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, float a, float b)
 {
-    struct map_args m = {.x = pith_device_data(l, s->args.in[0]),
-                         .y = pith_device_data(l, s->args.out[0]),
-                         .x_type = pith_device_type(l, s->args.in[0]),
-                         .y_type = pith_device_type(l, s->args.out[0]),
-                         .n = pith_device_count(s->args.out[0]),
-                         .kind = kind,
-                         .a = a,
-                         .b = b};
-    pith_device_launch(l, LAUNCH_map_f32, m.n, &m, sizeof m);
-    return m.n > 0;
+    struct map_args m = {X_AND_Y(l, &s->args), .n = pith_device_count(s->args.out[0]), .kind = kind,
+                         .a = a, .b = b};
+    return pith_device_launch(l, LAUNCH_map_f32, m.n, &m, sizeof m);
 }
 
 /* The kernel's table numbers activations as the epilogues of products do (act_kind.h), so one
@@ -77,8 +70,8 @@ static struct zip_args zip_of(struct lowering *l, const struct step *s, uint32_t
 static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
 {
     struct zip_args z = zip_of(l, s, op);
-    pith_device_launch(l, LAUNCH_zip, z.n, &z, sizeof z);
-    return z.type == s->args.in[1]->type && z.n > 0 && has_arithmetic(z.type);
+    return pith_device_launch(l, LAUNCH_zip, z.n, &z, sizeof z) && z.type == s->args.in[1]->type &&
+           has_arithmetic(z.type);
 }
 
 /* The kernel numbers comparisons as the format does; the shape rule has checked which are of
@@ -86,8 +79,7 @@ static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
 bool pith_device_compare(struct lowering *l, const struct step *s)
 {
     const struct zip_args z = zip_of(l, s, (uint32_t)s->args.attr[ATTR_KIND]);
-    pith_device_launch(l, LAUNCH_compare, z.n, &z, sizeof z);
-    return z.n > 0;
+    return pith_device_launch(l, LAUNCH_compare, z.n, &z, sizeof z);
 }
 
 /* The types of both operands are the same, as the kernel has one type for all three. */
@@ -123,16 +115,8 @@ bool pith_device_power(struct lowering *l, const struct step *s)
     return (exponent == 2.0f || exponent == 3.0f) && launch_zip(l, s, ZIP_POWER);
 }
 
-/* Elements of operand s for one step of axis i of y, aligned to the right; 0 where it is
- * repeated. */
-static uint32_t step_of(const struct shape *s, uint32_t rank, uint32_t i)
-{
-    uint32_t missing = rank - s->rank;
-    return i < missing || s->dim[i - missing] == 1
-               ? 0
-               : (uint32_t)shape_product(s, i - missing + 1, s->rank);
-}
-
+/* An operand that is repeated along an axis, or has none there, aligned to the right, has step 0.
+ */
 bool pith_device_where(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -146,11 +130,14 @@ bool pith_device_where(struct lowering *l, const struct step *s)
                            .rank = y->rank};
     for (uint32_t i = 0; i < y->rank; i++) {
         w.dim[i] = y->dim[i];
-        for (uint32_t k = 0; k < 3; k++)
-            w.step[k][i] = step_of(&args->in[k]->shape, y->rank, i);
+        for (uint32_t k = 0; k < 3; k++) {
+            const struct shape *x = &args->in[k]->shape;
+            const uint32_t own = i + x->rank - y->rank; /* of its axes, or beyond them */
+            if (own < x->rank && x->dim[own] > 1)
+                w.step[k][i] = (uint32_t)shape_product(x, own + 1, x->rank);
+        }
     }
-    pith_device_launch(l, LAUNCH_where, w.n, &w, sizeof w);
-    return w.n > 0;
+    return pith_device_launch(l, LAUNCH_where, w.n, &w, sizeof w);
 }
 
 static bool is_castable(enum pith_type type)
@@ -169,8 +156,8 @@ bool pith_device_cast(struct lowering *l, const struct step *s)
                           .to = y->type};
     if (x->type == y->type)
         return pith_device_view(l, s);
-    pith_device_launch(l, LAUNCH_cast, c.n, &c, sizeof c);
-    return c.n > 0 && is_castable(x->type) && is_castable(y->type);
+    return pith_device_launch(l, LAUNCH_cast, c.n, &c, sizeof c) && is_castable(x->type) &&
+           is_castable(y->type);
 }
 
 /* A thread searches one row or column. */
@@ -186,8 +173,7 @@ bool pith_device_arg(struct lowering *l, const struct step *s)
                          .inner = (uint32_t)shape_product(x, axis + 1, x->rank),
                          .is_min = s->args.attr[ATTR_KIND] == ARG_MIN,
                          .last = s->args.attr[ATTR_ARG_LAST] != 0};
-    pith_device_launch(l, LAUNCH_arg_extreme, a.n, &a, sizeof a);
-    return pith_device_count(s->args.in[0]) > 0;
+    return pith_device_launch(l, LAUNCH_arg_extreme, a.n, &a, sizeof a);
 }
 
 /* Channels are axis 1; `inner` counts the elements of one channel of one image. */
@@ -195,18 +181,14 @@ bool pith_device_batch_norm(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
     const struct shape *x = &args->in[0]->shape;
-    struct batch_norm_args b = {.x = pith_device_data(l, args->in[0]),
+    struct batch_norm_args b = {X_AND_Y(l, args),
                                 .scale = pith_device_as(l, args->in[1], VALUE_F32),
                                 .bias = pith_device_as(l, args->in[2], VALUE_F32),
                                 .mean = pith_device_as(l, args->in[3], VALUE_F32),
                                 .var = pith_device_as(l, args->in[4], VALUE_F32),
-                                .y = pith_device_data(l, args->out[0]),
-                                .x_type = pith_device_type(l, args->in[0]),
-                                .y_type = pith_device_type(l, args->out[0]),
                                 .n = pith_device_count(args->out[0]),
                                 .channels = x->dim[1],
                                 .inner = (uint32_t)shape_product(x, 2, x->rank),
                                 .epsilon = attr_f32(args->attr, ATTR_BN_EPSILON)};
-    pith_device_launch(l, LAUNCH_batch_norm_f32, b.n, &b, sizeof b);
-    return b.n > 0;
+    return pith_device_launch(l, LAUNCH_batch_norm_f32, b.n, &b, sizeof b);
 }

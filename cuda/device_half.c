@@ -5,13 +5,6 @@
 #include "device_product.h"
 #include "pack_forms.h"
 
-/* Of dense support: their elements are expanded to 16 bits each. */
-static bool is_half(const struct weight *w)
-{
-    return w && (w->type == PITH_F16 || w->type == PITH_BF16) && w->grid == GRID_PLAIN &&
-           w->count < UINT64_C(1) << 31;
-}
-
 /* Whether rows of a begin at 16 bytes. */
 static bool has_whole_rows(const struct gemm_args *g)
 {
@@ -33,12 +26,13 @@ static void launch_few(struct lowering *l, const struct gemm_args *g, const uint
     pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
 }
 
-/* For more the weight is expanded to f32, whose tiles take no longer. */
+/* Of dense support. For more the weight is expanded to f32, whose tiles take no longer. */
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first)
 {
-    if (!is_half(w) || g->batch_rank != 0 || w->shape.rank != 2 || g->m > FEW_ROWS ||
-        g->b_row != 1 || g->a_col != 1)
+    if (!w || (w->type != PITH_F16 && w->type != PITH_BF16) || w->grid != GRID_PLAIN ||
+        w->count >= UINT64_C(1) << 31 || g->batch_rank != 0 || w->shape.rank != 2 ||
+        g->m > FEW_ROWS || g->b_row != 1 || g->a_col != 1)
         return false;
     const uint16_t *at = pith_device_weight(l, w, FORM_ELEMENTS);
     launch_few(l, g, at + (size_t)first * g->b_col, g->b_col, w->type == PITH_BF16);
@@ -125,30 +119,17 @@ static void set_divisor(struct conv_mma_args *c, uint32_t d)
     c->pixels_shift = 31 + l;
 }
 
-static void set_step(struct conv_mma_args *c, uint32_t terms)
-{
-    const uint32_t taps = terms / c->channel_step, width = (uint32_t)c->c.kw;
-    c->step[0] = terms % c->channel_step;
-    c->step[1] = taps % width;
-    c->step[2] = taps / width;
-}
-
-/* The kernel counts bytes of x and y in 32 bits. */
-static bool has_short_offsets(const struct conv_args *c, uint32_t images)
-{
-    const uint64_t x = (uint64_t)c->groups * c->channels * (uint32_t)(c->h * c->width);
-    return x * images < UINT64_C(1) << 30 && (uint64_t)c->y_image * images < UINT64_C(1) << 30;
-}
-
-/* Pixels of all images lie one behind the other along x. */
+/* Pixels of all images lie one behind the other along x. The kernel counts bytes of x and y in 32
+ * bits. */
 bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
                           const struct weight *w)
 {
     const uint32_t first = l->n_actions;
+    const uint64_t x = (uint64_t)c->groups * c->channels * (uint32_t)(c->h * c->width);
     struct rows_layout h;
     if (!l->half || !w || !pith_device_rows_layout(w, false, false, &h) ||
-        h.channels != c->channels || !has_short_offsets(c, images) ||
-        !is_of_type(c->x_type, h.is_bf16))
+        h.channels != c->channels || x * images >= UINT64_C(1) << 30 ||
+        (uint64_t)c->y_image * images >= UINT64_C(1) << 30 || !is_of_type(c->x_type, h.is_bf16))
         return false;
     const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
     uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
@@ -162,7 +143,10 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
                               .images = images};
     set_divisor(&m, (uint32_t)(c->oh * c->ow));
     const bool many = is_many(l, grid);
-    set_step(&m, MMA_STEP(many ? MMA_MANY_THREADS : LAUNCH_THREADS));
+    const uint32_t terms = MMA_STEP(many ? MMA_MANY_THREADS : LAUNCH_THREADS);
+    m.step[0] = terms % h.channel_step;
+    m.step[1] = terms / h.channel_step % (uint32_t)c->kw;
+    m.step[2] = terms / h.channel_step / (uint32_t)c->kw;
     m.c.split = pith_device_shares(l, grid, h.row, MMA_TERMS, c->n);
     pith_device_grid(l, many ? LAUNCH_conv_mma_many : LAUNCH_conv_mma, grid, &m, sizeof m);
     pith_device_conv_parts(l, &m.c);

@@ -11,18 +11,17 @@ bool pith_device_decodes(const struct pith_cuda *cuda, const struct constant *c)
 {
     struct huffman_layout h;
     const struct weight *w = c->key;
-    return c->is_weight && c->form == FORM_CODES && w->nnz >= cuda->decode_least &&
-           pith_device_huffman_layout(w, &h);
+    return c->is_weight && (c->form == FORM_CODES || c->form == FORM_CODES_TURNED) &&
+           w->nnz >= cuda->decode_least && pith_device_huffman_layout(w, &h);
 }
 
-void pith_device_huffman_args(const struct weight *w, const struct huffman_layout *h,
+void pith_device_huffman_args(const struct weight *w, bool turned, const struct huffman_layout *h,
                               device_address from, device_address to, struct huffman_args *decode,
                               struct symbols_args *make)
 {
     struct codes_layout c = {0};
-    pith_device_codes_layout(w, &c);
+    pith_device_codes_layout(w, turned, &c);
     const bool dense = w->support == SUPPORT_DENSE;
-    const uint32_t cols = (uint32_t)(w->count / w->shape.dim[0]);
     uint8_t *base = (uint8_t *)(uintptr_t)from, *form = (uint8_t *)(uintptr_t)to;
     *decode = (struct huffman_args){.words = (const void *)(base + h->words),
                                     .begin = (const void *)base,
@@ -38,57 +37,57 @@ void pith_device_huffman_args(const struct weight *w, const struct huffman_layou
                                   .rank = dense ? NULL : (const void *)(base + h->rank),
                                   .word = (void *)(form + c.words),
                                   .n = (uint32_t)((c.bytes - c.words) / sizeof(uint32_t)),
-                                  .rows = w->shape.dim[0],
-                                  .cols = cols,
+                                  .rows = c.rows,
+                                  .cols = c.cols,
                                   .steps = c.steps,
-                                  .bits = c.bits};
+                                  .bits = c.bits,
+                                  .row_step = turned ? 1 : c.cols,
+                                  .column_step = turned ? c.rows : 1};
 }
 
 struct decoding {
     const struct pith_cuda *cuda;
     device_stream stream;
     const struct weight *w;
+    bool turned;
     device_address to;
     struct huffman_layout h;
     uint8_t *coded; /* on the host */
 };
 
-/* Everything that is put on the stream, and the faults that come back. */
-static int decode(const struct decoding *k, device_address room, uint32_t *fault)
+/* Everything that is put on the stream, and the faults that come back, to [subs]. */
+static int decode(const struct decoding *k, uint32_t *fault)
 {
     const struct pith_cuda *d = k->cuda;
+    const size_t bytes = k->h.subs * sizeof *fault;
     struct huffman_args decode;
     struct symbols_args make;
-    pith_device_huffman_args(k->w, &k->h, room, k->to, &decode, &make);
+    device_address room;
+    int result = d->cuMemAlloc_v2(&room, k->h.all);
+    if (result)
+        return result;
+    pith_device_huffman_args(k->w, k->turned, &k->h, room, k->to, &decode, &make);
     const uint32_t subs[3] = {(k->h.subs + HUFFMAN_SUBS - 1) / HUFFMAN_SUBS, 1, 1};
     const uint32_t words[3] = {(make.n + LAUNCH_THREADS - 1) / LAUNCH_THREADS, 1, 1};
-    int result = d->cuMemcpyHtoDAsync_v2(room, k->coded, k->h.bytes, k->stream);
+    result = d->cuMemcpyHtoDAsync_v2(room, k->coded, k->h.bytes, k->stream);
     if (!result)
         result = pith_driver_launch(d, LAUNCH_huffman_symbols, subs, &decode, k->stream);
     if (!result)
         result = pith_driver_launch(d, LAUNCH_codes_of_symbols, words, &make, k->stream);
     if (!result)
-        result =
-            d->cuMemcpyDtoHAsync_v2(fault, room + k->h.fault, k->h.subs * sizeof *fault, k->stream);
+        result = d->cuMemcpyDtoHAsync_v2(fault, room + k->h.fault, bytes, k->stream);
     int waited = d->cuStreamSynchronize(k->stream);
+    d->cuMemFree_v2(room);
     return result ? result : waited;
 }
 
-/* With room on the device. *st: what the streams are. */
-static int decode_in_room(const struct decoding *k, enum pith_status *st)
+/* *st: what the streams are. */
+static int decode_and_check(const struct decoding *k, enum pith_status *st)
 {
-    device_address room = 0;
     uint32_t *fault = malloc(k->h.subs * sizeof *fault);
-    if (!fault) {
-        *st = PITH_ERR_MEMORY;
-        return 0;
-    }
-    int result = k->cuda->cuMemAlloc_v2(&room, k->h.all);
-    if (!result) {
-        result = decode(k, room, fault);
-        k->cuda->cuMemFree_v2(room);
-    }
-    for (uint32_t i = 0; i < k->h.subs && !result; i++)
+    int result = fault ? decode(k, fault) : 0;
+    *st = fault ? *st : PITH_ERR_MEMORY;
+    for (uint32_t i = 0; fault && i < k->h.subs && !result; i++)
         *st = fault[i] ? PITH_ERR_CORRUPT : *st;
     free(fault);
     return result;
@@ -99,9 +98,10 @@ enum pith_status pith_device_decode(const struct pith_cuda *cuda, device_stream 
                                     const struct constant *c, device_address to, int *result)
 {
     struct decoding k = {.cuda = cuda, .stream = stream, .w = c->key, .to = to};
+    k.turned = c->form == FORM_CODES_TURNED;
     struct codes_layout codes = {0};
     pith_device_huffman_layout(k.w, &k.h);
-    pith_device_codes_layout(k.w, &codes);
+    pith_device_codes_layout(k.w, k.turned, &codes);
     uint64_t bytes = k.h.bytes > codes.words ? k.h.bytes : codes.words;
     k.coded = aligned_alloc(64, (bytes + 63) & ~(uint64_t)63);
     if (!k.coded)
@@ -114,7 +114,7 @@ enum pith_status pith_device_decode(const struct pith_cuda *cuda, device_stream 
     if (!st && !*result)
         st = pith_device_huffman_pack(k.w, &k.h, k.coded);
     if (!st && !*result)
-        *result = decode_in_room(&k, &st);
+        *result = decode_and_check(&k, &st);
     free(k.coded);
     return st;
 }

@@ -13,8 +13,8 @@ bool pith_device_decodes(const struct pith_cuda *cuda, const struct constant *c)
 enum pith_status pith_device_decode(const struct pith_cuda *cuda, device_stream stream,
                                     const struct constant *c, device_address to, int *result);
 /* What its two kernels are called with: `from` has what pith_device_huffman_pack made, and room,
- * `to` is the form's. */
-void pith_device_huffman_args(const struct weight *w, const struct huffman_layout *h,
+ * `to` is the form's. turned: FORM_CODES_TURNED. */
+void pith_device_huffman_args(const struct weight *w, bool turned, const struct huffman_layout *h,
                               device_address from, device_address to, struct huffman_args *decode,
                               struct symbols_args *make);
 

@@ -12,13 +12,11 @@ static uint32_t zero_step(const struct op_args *args, uint32_t i)
     return i < args->n_in && args->in[i] && shape_elems(&args->in[i]->shape) > 1;
 }
 
-/* Without grids: a step with them is one that the planner fused with its quantization. Counts of 0
- * mean that a tensor is too large for launches. */
+/* Without grids: a step with them is one that the planner fused with its quantization. */
 static bool takes_bytes(const struct op_args *args)
 {
     return pith_device_is_byte(args->in[0]) && pith_device_is_byte(args->in[1]) &&
-           args->n_grids == 0 && !args->fuse.residual && pith_device_count(args->in[0]) &&
-           pith_device_count(args->in[1]) && pith_device_count(args->out[0]);
+           args->n_grids == 0 && !args->fuse.residual;
 }
 
 /* Elements of the weight as its type has them; where it is stored coded, expanded. */
@@ -57,29 +55,25 @@ static struct residual_tail residual_of(struct lowering *l, const struct device_
     return t;
 }
 
-/* Whether each of `lines`, of neighbours `inner` apart, has a factor, or all of them have one. */
-static bool has_line_factors(const struct op_args *requantize, uint32_t lines, uint32_t inner)
-{
-    const uint32_t n = pith_device_count(requantize->in[1]);
-    return n == 1 || (n == lines && factor_inner(requantize, 0) == inner);
-}
-
 /* The steps behind the product, where there are some, are done by its kernel. Its outputs, or
  * columns, are `lines`. */
 static void join(struct lowering *l, const struct op_args *product, struct requantize_tail *q,
                  uint32_t lines, uint32_t inner)
 {
     const struct device_join *j = &l->behind;
-    if (!j->n || !has_line_factors(&j->requantize->args, lines, inner))
+    if (!j->n)
         return;
     const struct op_args *args = &j->requantize->args;
+    const uint32_t factors = pith_device_count(args->in[1]);
+    if (factors != 1 && (factors != lines || factor_inner(args, 0) != inner))
+        return; /* one for each line, or for all, is what kernels have */
     const struct tview *y = j->last->args.out[0];
     bool apart = pith_device_is_apart(product, j);
     *q = (struct requantize_tail){.factor = pith_device_data(l, args->in[1]),
                                   .zero = pith_device_data(l, args->in[2]),
                                   .y = pith_device_data(l, apart ? y : product->out[0]),
                                   .is_signed = args->out[0]->type == PITH_I8,
-                                  .factors = pith_device_count(args->in[1])};
+                                  .factors = factors};
     if (j->own)
         q->residual = residual_of(l, j);
     l->joined = j->n;
@@ -178,29 +172,20 @@ static void set_scales(struct quantize_args *q, const struct op_args *args)
 
 /* Quantizing and dequantizing differ in the kernel and in whose type counts: that of the
  * integers. */
-static bool launch_scale(struct lowering *l, const struct op_args *args, enum launch_kernel kernel,
-                         enum pith_type type)
+bool pith_device_scale(struct lowering *l, const struct step *s)
 {
+    const struct op_args *args = &s->args;
+    const bool to_floats = pith_device_is_op(s, PITH_OP_DEQUANTIZE);
     struct quantize_args q = {.x = pith_device_data(l, args->in[0]),
                               .scale = pith_device_data(l, args->in[1]),
                               .zero = pith_device_optional(l, args, 2),
                               .y = pith_device_data(l, args->out[0]),
                               .n = pith_device_count(args->out[0]),
-                              .type = type,
+                              .type = to_floats ? args->in[0]->type : args->out[0]->type,
                               .from_i32 = args->in[0]->type == PITH_I32};
     set_scales(&q, args);
-    pith_device_launch(l, kernel, q.n, &q, sizeof q);
-    return q.n > 0;
-}
-
-bool pith_device_quantize(struct lowering *l, const struct step *s)
-{
-    return launch_scale(l, &s->args, LAUNCH_quantize, s->args.out[0]->type);
-}
-
-bool pith_device_dequantize(struct lowering *l, const struct step *s)
-{
-    return launch_scale(l, &s->args, LAUNCH_dequantize, s->args.in[0]->type);
+    return pith_device_launch(l, to_floats ? LAUNCH_dequantize : LAUNCH_quantize, q.n, &q,
+                              sizeof q);
 }
 
 /* The second launch reads on the device the scale and zero point that the first has written there:
@@ -240,6 +225,5 @@ bool pith_device_requantize(struct lowering *l, const struct step *s)
                                 .wide = args->in[0]->type == PITH_I64,
                                 .factors = pith_device_count(args->in[1])};
     r.inner = factor_inner(args, r.n);
-    pith_device_launch(l, LAUNCH_requantize, r.n, &r, sizeof r);
-    return r.n > 0 && r.factors > 0;
+    return pith_device_launch(l, LAUNCH_requantize, r.n, &r, sizeof r) && r.factors > 0;
 }

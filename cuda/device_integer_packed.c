@@ -84,25 +84,49 @@ static void gemm_or_blas(struct lowering *l, uint32_t first, const struct gemm_p
                                   0);
 }
 
+/* Few rows: by codes, where the weight has up to 16 centroids, or else by bytes. Of small matrices
+ * warps share the rows of a group. */
+static void launch_few(struct lowering *l, const struct gemm_i8_args *g, const struct weight *w,
+                       bool turned, const struct codes_layout *c)
+{
+    const uint32_t many = g->s.m > 1 ? CODES_MANY : 1;
+    const uint32_t groups = (g->s.n + CODES_ROWS - 1) / CODES_ROWS;
+    const uint8_t *at = pith_device_form(l, w, turned ? FORM_CODES_TURNED : FORM_CODES, c->bytes);
+    struct gemv_i8_args p = {.g = *g,
+                             .w = {.book = (const void *)at,
+                                   .word = (const void *)((uintptr_t)at + (uintptr_t)c->words),
+                                   .bits = c->bits,
+                                   .steps = c->steps},
+                             .whole =
+                                 (uintptr_t)g->a % 4 == 0 && (g->s.m == 1 || g->s.a_row % 4 == 0)};
+    while (2u << p.log2_parts <= c->steps && 2u << p.log2_parts <= GEMV_ROWS)
+        p.log2_parts++;
+    const uint32_t teams = GEMV_ROWS >> p.log2_parts;
+    const uint32_t grid[3] = {(g->s.m + many - 1) / many, (groups + teams - 1) / teams, 1};
+    pith_device_grid(l, many > 1 ? LAUNCH_gemv_codes_i8_many : LAUNCH_gemv_codes_i8, grid, &p,
+                     sizeof p);
+}
+
 bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
                              const struct op_args *args)
 {
     const bool turned = args->attr[ATTR_MATMUL_TRANS_B] == 0;
     struct rows_layout h;
+    struct codes_layout c;
     if (!args->weight || g->s.batch_rank != 0 || args->weight->shape.rank != 2 ||
         !pith_device_rows_layout(args->weight, true, turned, &h) || h.rows != g->s.n ||
         h.channels != g->s.k)
         return false;
+    if (g->s.m <= FEW_ROWS && g->s.n <= CODES_ROWS * GRID_LIMIT &&
+        pith_device_codes_layout(args->weight, turned, &c)) {
+        launch_few(l, g, args->weight, turned, &c);
+        return true;
+    }
     const uint32_t grid[3] = {(g->s.n + GEMM_TILE - 1) / GEMM_TILE,
                               (g->s.m + GEMM_TILE - 1) / GEMM_TILE, 1};
     struct gemm_packed_i8_args p = {.g = *g,
                                     .w = packed(l, args, turned, &h),
                                     .whole = g->s.a_row % 16 == 0 && (uintptr_t)g->a % 16 == 0};
-    const uint32_t warps[3] = {(g->s.n + GEMV_ROWS - 1) / GEMV_ROWS, g->s.m, 1};
-    if (g->s.m <= FEW_ROWS) {
-        pith_device_grid(l, LAUNCH_gemv_packed_i8, warps, &p, sizeof p);
-        return true;
-    }
     pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
     gemm_or_blas(l, l->n_actions - 1, &p);
     return true;

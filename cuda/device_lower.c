@@ -2,15 +2,10 @@
 /* device_lower.c - addresses on the device, and lists of actions. */
 #include <stdlib.h>
 #include "device_lower.h"
+#include "pack_parts.h"
 #include "pack_relative.h"
 
-#define ALIGN 256u
 #define MAX_BLOCKS 8192u /* a launch over elements: more of them take turns */
-
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
-}
 
 static void *pointer(device_address address)
 {
@@ -67,7 +62,7 @@ static device_address constant_at(struct lowering *l, const struct constant *wan
     struct constant *c = &l->constant[l->n_constants++];
     *c = *want;
     c->offset = l->constant_bytes;
-    l->constant_bytes += aligned(c->bytes);
+    l->constant_bytes += pith_pack_aligned(c->bytes);
     return l->constants + c->offset;
 }
 
@@ -186,7 +181,7 @@ const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
     for (uint32_t i = 0; i < l->n_constants; i++)
         if (l->constant[i].key == w && l->constant[i].form == FORM_RELATIVE)
             return pointer(constant_at(l, &l->constant[i]));
-    enum pith_status st = pith_relative_bytes(w, &c.bytes);
+    enum pith_status st = pith_relative_pack(w, NULL, &c.bytes);
     l->no_memory = l->no_memory || st == PITH_ERR_MEMORY;
     device_address at = st ? 0 : constant_at(l, &c);
     return st ? NULL : pointer(at + (l->constants ? 0 : 1)); /* not NULL while counting */
@@ -196,7 +191,7 @@ const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
  * outlives the step, as the stream runs one action after the other. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)
 {
-    uint64_t at = l->converted_bytes + offset, end = at + aligned(bytes);
+    uint64_t at = l->converted_bytes + offset, end = at + pith_pack_aligned(bytes);
     l->work_bytes = l->work_bytes < end ? end : l->work_bytes;
     return pointer(l->work + at);
 }
@@ -236,12 +231,13 @@ void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint3
 
 /* With n 0 the grid would be empty, which the driver refuses: callers then return false, and the
  * action is dropped. */
-void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
+bool pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
                         uint32_t arg_bytes)
 {
     uint32_t blocks = (n + LAUNCH_THREADS - 1) / LAUNCH_THREADS;
     const uint32_t grid[3] = {blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS, 1, 1};
     pith_device_grid(l, kernel, grid, arg, arg_bytes);
+    return n > 0;
 }
 
 bool pith_device_append_blas(struct lowering *l, struct blas_product *p)

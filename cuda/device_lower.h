@@ -38,8 +38,9 @@ enum weight_form {
     FORM_VALUES_BF16,
     FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
     FORM_CODES,
+    FORM_CODES_TURNED, /* here and below: of a matrix [k, n] */
     FORM_ROWS,
-    FORM_ROWS_TURNED /* of a matrix [k, n] */
+    FORM_ROWS_TURNED
 };
 
 /* A piece of the constants: host memory, or a weight in a form. */
@@ -174,9 +175,8 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
     pith_device_reduce_mean, pith_device_reduce, pith_device_global_pool, pith_device_layer_norm,
     pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
     pith_device_conv, pith_device_recurrent, pith_device_matmul_integer, pith_device_conv_integer,
-    pith_device_quantize, pith_device_dequantize, pith_device_dynamic_quantize,
-    pith_device_requantize, pith_device_attention, pith_device_compare, pith_device_where,
-    pith_device_cast, pith_device_arg, pith_device_tile;
+    pith_device_scale, pith_device_dynamic_quantize, pith_device_requantize, pith_device_attention,
+    pith_device_compare, pith_device_where, pith_device_cast, pith_device_arg, pith_device_tile;
 
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
@@ -186,6 +186,10 @@ uint32_t pith_device_processors(const struct lowering *l);
 uint32_t pith_device_threads(const struct lowering *l);
 /* Where the elements of t lie on the device. */
 void *pith_device_data(struct lowering *l, const struct tview *t);
+/* Members of a launch's struct: input 0 and output 0 of the step, and types of their floats. */
+#define X_AND_Y(l, args_)                                                                          \
+    .x = pith_device_data(l, (args_)->in[0]), .y = pith_device_data(l, (args_)->out[0]),           \
+    .x_type = pith_device_type(l, (args_)->in[0]), .y_type = pith_device_type(l, (args_)->out[0])
 /* Of input i, which may be absent: by number at the end, by NULL before that. Then NULL. */
 void *pith_device_optional(struct lowering *l, const struct op_args *args, uint32_t i);
 /* Of a value in the arena: where its floats lie there, whatever kernels read. */
@@ -213,8 +217,8 @@ void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes);
 /* Elements, where launches can count them; 0: there are too many. */
 uint32_t pith_device_count(const struct tview *t);
 
-/* A launch over n elements, or of a grid; arg is copied. */
-void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
+/* A launch over n elements, false: 0; or of a grid; arg is copied. */
+bool pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
                         uint32_t arg_bytes);
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);

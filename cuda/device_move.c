@@ -174,8 +174,7 @@ bool pith_device_pad(struct lowering *l, const struct step *s)
         p.y_dim[i] = y->shape.dim[i];
         p.begin[i] = attr[ATTR_PAD_BEGIN + 1 + i];
     }
-    pith_device_launch(l, LAUNCH_pad, p.n, &p, sizeof p);
-    return p.n > 0;
+    return pith_device_launch(l, LAUNCH_pad, p.n, &p, sizeof p);
 }
 
 /* Along an axis; tables that are read where they lie in a file, expanded. */
@@ -194,6 +193,5 @@ bool pith_device_gather(struct lowering *l, const struct step *s)
                             .dim = x->shape.dim[axis],
                             .inner = (uint32_t)shape_product(&x->shape, axis + 1, x->shape.rank),
                             .count = pith_device_count(index)};
-    pith_device_launch(l, LAUNCH_gather_axis, g.n, &g, sizeof g);
-    return g.n > 0 && g.count > 0;
+    return pith_device_launch(l, LAUNCH_gather_axis, g.n, &g, sizeof g) && g.count > 0;
 }

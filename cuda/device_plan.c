@@ -181,14 +181,6 @@ static enum pith_status upload(struct pith_cuda_plan *p, const struct constant *
     return st ? st : pith_driver_status(p->cuda, result, "cannot copy a weight", err);
 }
 
-static enum pith_status fill_constants(struct pith_cuda_plan *p, struct pith_error *err)
-{
-    enum pith_status st = PITH_OK;
-    for (uint32_t i = 0; i < p->lowering.n_constants && !st; i++)
-        st = upload(p, &p->lowering.constant[i], err);
-    return st;
-}
-
 /* ---- the graph ------------------------------------------------------------------------------ */
 
 enum pith_status pith_device_capture(struct pith_cuda_plan *p,
@@ -230,8 +222,7 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
         return PITH_OK;
     enum pith_status st = pith_device_capture(p, put_walk, &p->graph, err);
     p->graph_steps = p->plan->steps_done;
-    if (!st)
-        st = pith_device_one_launch(p, err);
+    st = st ? st : pith_device_one_launch(p, err);
     free(p->program.action);
     p->program.action = NULL;
     return st == PITH_ERR_LIMIT ? PITH_OK : st;
@@ -266,10 +257,8 @@ static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
         st = pith_driver_status(p->cuda,
                                 p->cuda->cuStreamCreate(&p->stream, DRIVER_STREAM_NON_BLOCKING),
                                 "cannot make a stream", err);
-    if (!st)
-        st = take(p, arena + areas + halves + l->work_bytes, &p->arena, err);
-    if (!st)
-        st = take(p, l->constant_bytes, &p->constants, err);
+    st = st ? st : take(p, arena + areas + halves + l->work_bytes, &p->arena, err);
+    st = st ? st : take(p, l->constant_bytes, &p->constants, err);
     if (st)
         return st;
     l->arena = p->arena;
@@ -279,14 +268,13 @@ static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
     l->constants = p->constants;
     l->stream = p->stream;
     st = clear(p, arena + areas + halves + l->work_bytes, err);
-    if (!st)
-        st = lower_all(p, err);
+    st = st ? st : lower_all(p, err);
     if (!st)
         pith_device_chain(l, p->step);
     if (!st)
         st = l->no_memory ? no_memory(err) : find_ends(p, err);
-    if (!st)
-        st = fill_constants(p, err);
+    for (uint32_t i = 0; i < l->n_constants && !st; i++)
+        st = upload(p, &l->constant[i], err);
     return st ? st : capture(p, err);
 }
 
@@ -429,8 +417,7 @@ static int get_outputs(struct pith_cuda_plan *p)
         if (p->end[i].address)
             result = p->cuda->cuMemcpyDtoHAsync_v2(p->pinned + p->end[i].pinned_at,
                                                    p->end[i].address, p->end[i].bytes, p->stream);
-    if (!result)
-        result = p->cuda->cuStreamSynchronize(p->stream);
+    result = result ? result : p->cuda->cuStreamSynchronize(p->stream);
     for (uint32_t i = p->n_inputs; i < n && !result; i++)
         if (p->end[i].address)
             memcpy(end_of(p, i)->data, p->pinned + p->end[i].pinned_at, p->end[i].bytes);
@@ -443,8 +430,7 @@ static int get_outputs(struct pith_cuda_plan *p)
 static enum pith_status run(struct pith_cuda_plan *p, struct pith_error *err)
 {
     enum pith_status st = pith_driver_status(p->cuda, put_inputs(p), "cannot copy inputs", err);
-    if (!st)
-        st = put_steps(p, err);
+    st = st ? st : put_steps(p, err);
     int result = st ? p->cuda->cuStreamSynchronize(p->stream) : get_outputs(p);
     if (!st && !result && p->graph && p->plan->opts.clock_ns)
         result = pith_device_read_times(p);
@@ -493,9 +479,7 @@ enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *p, void *stream,
 
 int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *p, uint32_t step)
 {
-    if (!p)
-        return 0;
-    return step < p->plan->n_steps && p->step[step].on_cpu;
+    return p && step < p->plan->n_steps && p->step[step].on_cpu;
 }
 
 /* Launches are those of the captured walk; without a graph a run's number depends on the data. */
@@ -518,21 +502,15 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
 
 uint64_t pith_cuda_plan_step_bytes(const struct pith_cuda_plan *p, uint32_t step)
 {
-    if (!p)
-        return 0;
-    return step < p->plan->n_steps && !p->step[step].on_cpu ? p->step[step].bytes : 0;
+    return p && step < p->plan->n_steps && !p->step[step].on_cpu ? p->step[step].bytes : 0;
 }
 
 uint64_t pith_cuda_plan_input_address(const struct pith_cuda_plan *p, uint32_t i)
 {
-    if (!p)
-        return 0;
-    return i < p->n_inputs ? p->end[i].address : 0;
+    return p && i < p->n_inputs ? p->end[i].address : 0;
 }
 
 uint64_t pith_cuda_plan_output_address(const struct pith_cuda_plan *p, uint32_t i)
 {
-    if (!p)
-        return 0;
-    return i < p->n_outputs ? p->end[p->n_inputs + i].address : 0;
+    return p && i < p->n_outputs ? p->end[p->n_inputs + i].address : 0;
 }

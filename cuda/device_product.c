@@ -240,8 +240,6 @@ bool pith_device_matmul(struct lowering *l, const struct step *s)
     g.b_row = trans_b || g.n == 1 ? 1 : g.n;
     g.b_col = trans_b ? g.k : 1;
     g.c_col = g.n > 1;
-    if (pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
-        return false;
     pith_device_batches(&g, a, b, true);
     return launch_product(l, &g, s, pith_device_matmul);
 }
@@ -331,8 +329,7 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
     const struct op_args *args = &s->args;
     struct conv_args c;
     uint32_t grid[3];
-    if (!pith_device_conv_shape(&c, args) || pith_device_count(args->out[0]) == 0 ||
-        pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
+    if (!pith_device_conv_shape(&c, args))
         return false;
     c.x = pith_device_data(l, args->in[0]);
     c.n = pith_device_count(args->out[0]);

@@ -129,8 +129,7 @@ static int copy_table(struct pith_cuda_plan *p, const struct program_table *t)
                                   &same);
         result = c->cuMemcpyHtoDAsync_v2(d->memory, table, t->bytes, p->stream);
     }
-    if (!result)
-        result = c->cuStreamSynchronize(p->stream);
+    result = result ? result : c->cuStreamSynchronize(p->stream);
     free(table);
     return result;
 }
@@ -148,33 +147,25 @@ static enum pith_status put_program(struct pith_cuda_plan *p, struct pith_error 
                               "cannot run the model in one launch", err);
 }
 
-/* The shortest of so many runs, and one before them. */
-static int time_graph(struct pith_cuda_plan *p, void *graph, uint32_t runs, uint64_t *ns)
+struct timed_graph {
+    const struct pith_cuda_plan *p;
+    void *graph;
+};
+
+static int put_graph(void *work, uint32_t number)
 {
-    int result = 0;
-    *ns = UINT64_MAX;
-    for (uint32_t i = 0; i <= runs && !result; i++) {
-        uint64_t took = 0;
-        result = pith_device_pair(p, 0);
-        if (!result)
-            result = p->cuda->cuGraphLaunch(graph, p->stream);
-        if (!result)
-            result = pith_device_pair(p, 1);
-        if (!result)
-            result = p->cuda->cuStreamSynchronize(p->stream);
-        if (!result)
-            result = pith_device_pair_ns(p, &took);
-        *ns = i && took < *ns ? took : *ns;
-    }
-    return result;
+    const struct timed_graph *t = work;
+    (void)number;
+    return t->p->cuda->cuGraphLaunch(t->graph, t->p->stream);
 }
 
 static enum pith_status timed(struct pith_cuda_plan *p, void *one, struct pith_error *err)
 {
     struct device_program *d = &p->program;
-    int result = time_graph(p, p->graph, RUNS, &d->graph_ns);
+    struct timed_graph kept = {p, p->graph}, other = {p, one};
+    int result = pith_driver_time(p->cuda, p->stream, put_graph, &kept, RUNS, &d->graph_ns);
     if (!result && d->graph_ns / LAUNCH_NS < d->n)
-        result = time_graph(p, one, RUNS, &d->program_ns);
+        result = pith_driver_time(p->cuda, p->stream, put_graph, &other, RUNS, &d->program_ns);
     return pith_driver_status(p->cuda, result, "the device failed", err);
 }
 

@@ -135,8 +135,7 @@ bool pith_device_recurrent(struct lowering *l, const struct step *s)
     /* The largest product of a step: a shape whose tiles fit is always launched. */
     const struct gemm_args most = {.m = c.batch, .n = x->dim[2], .k = c.width};
     uint32_t grid[3];
-    if (!set_activations(&c, args->attr) || c.steps > MANY_STEPS ||
-        !pith_device_tiles(&most, grid) || pith_device_count(args->in[IN_X]) == 0)
+    if (!set_activations(&c, args->attr) || c.steps > MANY_STEPS || !pith_device_tiles(&most, grid))
         return false;
     c.n = c.batch * c.width;
     c.gates = x->dim[2] / c.width;

@@ -34,13 +34,8 @@ bool pith_device_softmax(struct lowering *l, const struct step *s)
     const struct shape *x = &s->args.in[0]->shape;
     uint32_t axis = (uint32_t)s->args.attr[ATTR_SOFTMAX_AXIS];
     uint32_t end = s->args.attr[ATTR_SOFTMAX_FLAT] ? x->rank : axis + 1;
-    struct softmax_args a = {.x = pith_device_data(l, s->args.in[0]),
-                             .x_type = pith_device_type(l, s->args.in[0]),
-                             .y_type = pith_device_type(l, s->args.out[0]),
-                             .y = pith_device_data(l, s->args.out[0]),
+    struct softmax_args a = {X_AND_Y(l, &s->args),
                              .is_log = s->args.info->op == PITH_OP_LOG_SOFTMAX};
-    if (pith_device_count(s->args.in[0]) == 0)
-        return false;
     a.rows = (uint32_t)shape_product(x, 0, axis);
     a.n = (uint32_t)shape_product(x, axis, end);
     a.inner = (uint32_t)shape_product(x, end, x->rank);
@@ -71,14 +66,10 @@ static void set_walk(struct launch_walk *to, const struct axis_walk *from)
 static bool launch_reduce(struct lowering *l, const struct step *s, uint32_t axes, uint32_t kind)
 {
     struct axis_walk kept, reduced;
-    struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
-                            .x_type = pith_device_type(l, s->args.in[0]),
-                            .y_type = pith_device_type(l, s->args.out[0]),
-                            .y = pith_device_data(l, s->args.out[0]),
-                            .outputs = pith_device_count(s->args.out[0]),
+    struct reduce_args a = {X_AND_Y(l, &s->args), .outputs = pith_device_count(s->args.out[0]),
                             .kind = kind};
     pith_reduced_walks(&s->args, axes, &kept, &reduced);
-    if (pith_device_count(s->args.in[0]) == 0 || reduced.count > EXACT)
+    if (reduced.count > EXACT)
         return false;
     a.divisor = (float)reduced.count;
     a.row = (uint32_t)pith_walk_pop_row(&reduced);
@@ -117,17 +108,9 @@ bool pith_device_reduce(struct lowering *l, const struct step *s)
 bool pith_device_reduce_planes(struct lowering *l, const struct step *s, uint32_t elems,
                                uint32_t kind)
 {
-    struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
-                            .x_type = pith_device_type(l, s->args.in[0]),
-                            .y_type = pith_device_type(l, s->args.out[0]),
-                            .y = pith_device_data(l, s->args.out[0]),
-                            .kind = kind,
-                            .outputs = pith_device_count(s->args.out[0]),
-                            .inner = 1,
-                            .row = elems,
-                            .divisor = (float)elems};
-    if (pith_device_count(s->args.in[0]) == 0)
-        return false;
+    struct reduce_args a = {
+        X_AND_Y(l, &s->args), .kind = kind, .outputs = pith_device_count(s->args.out[0]),
+        .inner = 1,           .row = elems, .divisor = (float)elems};
     a.kept = (struct launch_walk){.rank = 1, .count = a.outputs};
     a.kept.dim[0] = a.outputs;
     a.kept.step[0] = elems;
@@ -152,12 +135,8 @@ bool pith_device_global_pool(struct lowering *l, const struct step *s)
 static struct norm_args norm_of(struct lowering *l, const struct op_args *args)
 {
     const bool biased = args->n_in > 2 && args->in[2];
-    return (struct norm_args){.x = pith_device_data(l, args->in[0]),
-                              .x_type = pith_device_type(l, args->in[0]),
-                              .y_type = pith_device_type(l, args->out[0]),
-                              .scale = pith_device_as(l, args->in[1], VALUE_F32),
-                              .bias = biased ? pith_device_as(l, args->in[2], VALUE_F32) : NULL,
-                              .y = pith_device_data(l, args->out[0])};
+    return (struct norm_args){X_AND_Y(l, args), .scale = pith_device_as(l, args->in[1], VALUE_F32),
+                              .bias = biased ? pith_device_as(l, args->in[2], VALUE_F32) : NULL};
 }
 
 /* All axes from `axis` on are one row, with a scale and a bias for each of its elements. */
@@ -169,8 +148,6 @@ bool pith_device_layer_norm(struct lowering *l, const struct step *s)
     a.run = a.groups = a.is_layer = 1;
     a.about_zero = s->args.attr[ATTR_LAYER_NORM_ABOUT_ZERO] != 0;
     a.epsilon = attr_f32(s->args.attr, ATTR_LAYER_NORM_EPSILON);
-    if (pith_device_count(s->args.in[0]) == 0)
-        return false;
     a.rows = (uint32_t)shape_product(x, 0, axis);
     a.n = a.per_row = (uint32_t)shape_product(x, axis, x->rank);
     launch_teams(l, LAUNCH_norm_rows, a.rows, &a, sizeof a);
@@ -186,8 +163,6 @@ bool pith_device_group_norm(struct lowering *l, const struct step *s)
     struct norm_args a = norm_of(l, &s->args);
     a.groups = groups ? groups : x->dim[1];
     a.epsilon = attr_f32(s->args.attr, ATTR_GROUP_NORM_EPSILON);
-    if (pith_device_count(s->args.in[0]) == 0)
-        return false;
     a.rows = x->dim[0] * a.groups;
     a.n = (uint32_t)(x->dim[1] / a.groups * shape_product(x, 2, x->rank));
     a.per_row = s->args.in[1]->shape.dim[0] / a.groups;

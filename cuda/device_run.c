@@ -55,20 +55,16 @@ static void copy_on_device(struct walk *w, device_address to, device_address fro
 }
 
 /* t is NULL where an optional input is left out. The copy is there only after wait(). */
-static void copy_here(struct walk *w, const struct tview *t)
+static void copy(struct walk *w, const struct tview *t, bool here)
 {
-    if (t && in_arena(w->p->plan, t) && !w->st)
-        note(w,
-             w->p->cuda->cuMemcpyDtoHAsync_v2(t->data, address_of(w, t), bytes_of(t), w->p->stream),
-             "cannot copy from the device");
-}
-
-static void copy_there(struct walk *w, const struct tview *t)
-{
-    if (in_arena(w->p->plan, t) && !w->st)
-        note(w,
-             w->p->cuda->cuMemcpyHtoDAsync_v2(address_of(w, t), t->data, bytes_of(t), w->p->stream),
-             "cannot copy to the device");
+    const struct pith_cuda *c = w->p->cuda;
+    if (!t || !in_arena(w->p->plan, t) || w->st)
+        return;
+    const device_address at = address_of(w, t);
+    note(w,
+         here ? c->cuMemcpyDtoHAsync_v2(t->data, at, bytes_of(t), w->p->stream)
+              : c->cuMemcpyHtoDAsync_v2(at, t->data, bytes_of(t), w->p->stream),
+         here ? "cannot copy from the device" : "cannot copy to the device");
 }
 
 /* A kernel that failed is mostly noticed here, some time after its launch. */
@@ -117,12 +113,12 @@ static void run_on_cpu(struct walk *w, const struct step *s)
     const struct op_args *args = &s->args;
     struct op_env env = plan_env(w->p->plan, s->scratch);
     for (uint32_t i = 0; i < args->n_in; i++)
-        copy_here(w, args->in[i]);
+        copy(w, args->in[i], true);
     for (uint32_t i = 0; i < args->n_grids; i++) {
-        copy_here(w, args->grid[i].scale);
-        copy_here(w, args->grid[i].zero);
+        copy(w, args->grid[i].scale, true);
+        copy(w, args->grid[i].zero, true);
     }
-    copy_here(w, args->fuse.residual);
+    copy(w, args->fuse.residual, true);
     wait(w);
     if (w->st)
         return;
@@ -131,7 +127,7 @@ static void run_on_cpu(struct walk *w, const struct step *s)
     else
         args->info->run(args, &env);
     for (uint32_t i = 0; i < args->n_out; i++)
-        copy_there(w, args->out[i]);
+        copy(w, args->out[i], false);
     wait(w); /* the next step on the CPU may write there */
 }
 
@@ -151,12 +147,6 @@ static uint32_t run_step(struct walk *w, uint32_t at)
 }
 
 /* ---- loops ---------------------------------------------------------------------------------- */
-
-/* Inputs of Loop: count, condition - both optional - and the states. */
-static uint32_t first_state(const struct op_args *loop)
-{
-    return (uint32_t)(loop->attr[ATTR_LOOP_HAS_COUNT] + loop->attr[ATTR_LOOP_HAS_COND]);
-}
 
 /* Whether the host has to read a value of this run before it knows the next step. A loop with a
  * constant count and no condition is unrolled; branches depend on their condition always. */
@@ -198,7 +188,7 @@ static int64_t iteration_of(const struct op_args *loop)
 /* After a failure it is false, so that no loop goes on. */
 static bool condition(struct walk *w, const struct tview *t)
 {
-    copy_here(w, t);
+    copy(w, t, true);
     if (in_arena(w->p->plan, t))
         wait(w);
     return !w->st && *(const uint8_t *)t->data != 0;
@@ -209,7 +199,7 @@ static bool in_count(struct walk *w, const struct op_args *loop)
 {
     int64_t done = iteration_of(loop), count = INT64_MAX;
     if (loop->attr[ATTR_LOOP_HAS_COUNT]) {
-        copy_here(w, loop->in[0]);
+        copy(w, loop->in[0], true);
         if (in_arena(w->p->plan, loop->in[0]))
             wait(w);
         memcpy(&count, loop->in[0]->data, sizeof count);
@@ -221,7 +211,8 @@ static bool in_count(struct walk *w, const struct op_args *loop)
  * final ones. */
 static bool begin_loop(struct walk *w, const struct op_args *loop)
 {
-    uint32_t first = first_state(loop);
+    /* inputs of Loop: count, condition - both optional - and the states */
+    uint32_t first = (uint32_t)(loop->attr[ATTR_LOOP_HAS_COUNT] + loop->attr[ATTR_LOOP_HAS_COND]);
     for (uint32_t i = first; i < loop->n_in; i++)
         copy_on_device(w, address_of(w, loop->out[1 + i - first]), address_of(w, loop->in[i]),
                        bytes_of(loop->in[i]));

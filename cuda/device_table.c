@@ -61,8 +61,8 @@ static const struct row {
     {PITH_OP_ATTENTION, pith_device_attention, ANY},
     {PITH_OP_MATMUL_INTEGER, pith_device_matmul_integer, F32},
     {PITH_OP_CONV_INTEGER, pith_device_conv_integer, F32},
-    {PITH_OP_QUANTIZE, pith_device_quantize, F32},
-    {PITH_OP_DEQUANTIZE, pith_device_dequantize, F32},
+    {PITH_OP_QUANTIZE, pith_device_scale, F32},
+    {PITH_OP_DEQUANTIZE, pith_device_scale, F32},
     {PITH_OP_DYNAMIC_QUANTIZE, pith_device_dynamic_quantize, F32},
     {PITH_OP_REQUANTIZE, pith_device_requantize, F32},
 };
@@ -100,7 +100,7 @@ bool pith_device_needs_f32(const struct step *s)
     return (row && row->takes == F32) || pith_device_is_compressed(s);
 }
 
-/* Elements are counted where they are converted. */
+/* Elements are counted by all kernels but those that copy bytes, and where they are converted. */
 static bool is_countable(const struct step *s)
 {
     bool all = true;
@@ -115,7 +115,7 @@ bool pith_device_step(struct lowering *l, const struct step *s)
 {
     const struct row *row = row_of(s);
     l->work_kept = 0;
-    if (!row || (l->values && !is_countable(s)))
+    if (!row || ((l->values || row->takes != ALIKE) && !is_countable(s)))
         return false;
     if (row->takes == ANY)
         return row->lower(l, s);

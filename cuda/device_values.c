@@ -35,18 +35,13 @@ static uint32_t type_of_values(const struct pith_plan *plan)
     return bf16 && others ? VALUE_F32 : bf16 ? VALUE_BF16 : others ? VALUE_F16 : VALUE_F32;
 }
 
-static bool is_input(const struct pith_plan *plan, const struct tview *t)
-{
-    return (uintptr_t)t >= (uintptr_t)plan->value && t < plan->value + plan->graph.n_inputs;
-}
-
 static bool is_written(const struct pith_plan *plan, const struct tview *t)
 {
     for (uint32_t i = 0; i < plan->n_steps; i++)
         for (uint32_t k = 0; k < plan->step[i].args.n_out; k++)
             if (plan->step[i].args.out[k] == t)
                 return true;
-    return is_input(plan, t);
+    return (uintptr_t)t >= (uintptr_t)plan->value && t < plan->value + plan->graph.n_inputs;
 }
 
 /* What no step writes is a view of what it overlaps. */

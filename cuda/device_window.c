@@ -41,11 +41,6 @@ static void launch_small(struct lowering *l, struct pool_args *a)
     pith_device_launch(l, LAUNCH_pool_small, a->threads, a, sizeof *a);
 }
 
-static bool is_small(const struct pool_args *a)
-{
-    return a->kh == a->kw && (a->kh == 2 || a->kh == 3) && a->dil_h == 1 && a->dil_w == 1;
-}
-
 /* Sums of wide windows go along rows on the CPU, of others along columns; `rows_first` makes the
  * device follow, so that means have the same bits. The sides are below 2^31, as dims are, and the
  * reach of a window is computed in 64 bits. */
@@ -53,14 +48,10 @@ bool pith_device_pool(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape, *y = &s->args.out[0]->shape;
     uint32_t n = x->rank - 2;
-    struct pool_args a = {.x = pith_device_data(l, s->args.in[0]),
-                          .y = pith_device_data(l, s->args.out[0]),
-                          .x_type = pith_device_type(l, s->args.in[0]),
-                          .y_type = pith_device_type(l, s->args.out[0]),
-                          .n = pith_device_count(s->args.out[0]),
+    struct pool_args a = {X_AND_Y(l, &s->args), .n = pith_device_count(s->args.out[0]),
                           .is_mean = s->args.info->op == PITH_OP_AVERAGE_POOL,
                           .include_pad = (uint32_t)s->args.attr[ATTR_POOL_INCLUDE_PAD]};
-    if (n > 2 || a.n == 0 || a.n > 1u << 26 || pith_device_count(s->args.in[0]) == 0)
+    if (n > 2 || a.n > 1u << 26)
         return false;
     a.h = n == 2 ? (int32_t)x->dim[2] : 1;
     a.oh = n == 2 ? (int32_t)y->dim[2] : 1;
@@ -70,7 +61,7 @@ bool pith_device_pool(struct lowering *l, const struct step *s)
     a.rows_first = (int64_t)(a.kw - 1) * a.dil_w + 1 > SPAN;
     if (is_plane_mean(&a))
         pith_device_reduce_planes(l, s, (uint32_t)(a.h * a.w), REDUCE_DEVICE_FLAT_MEAN);
-    else if (is_small(&a))
+    else if (a.kh == a.kw && (a.kh == 2 || a.kh == 3) && a.dil_h == 1 && a.dil_w == 1)
         launch_small(l, &a);
     else
         pith_device_launch(l, LAUNCH_pool, a.n, &a, sizeof a);

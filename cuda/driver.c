@@ -78,35 +78,28 @@ static enum pith_status find_driver(struct pith_cuda *cuda, struct pith_error *e
 static enum pith_status find_device(struct pith_cuda *cuda, uint32_t device, struct pith_error *err)
 {
     int count = 0, version = 0, result = cuda->cuInit(0);
-    if (!result)
-        result = cuda->cuDriverGetVersion(&version);
+    result = result ? result : cuda->cuDriverGetVersion(&version);
     if (!result && version < OLDEST_DRIVER)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: the driver is too old: it is of CUDA %d.%d, 11.0 is needed",
                               version / 1000, version % 1000 / 10);
-    if (!result)
-        result = cuda->cuDeviceGetCount(&count);
+    result = result ? result : cuda->cuDeviceGetCount(&count);
     if (result)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: no device: %s (%d)",
                               result_name(cuda, result), result);
     if (device >= (uint32_t)count)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: no device %u: there %s %d", device,
                               count == 1 ? "is" : "are", count);
-    int processors = 0, shared = 0, cooperative = 0;
+    static const int which[] = {PROCESSORS, SHARED_MOST, COOPERATIVE};
+    int of[3] = {0};
     result = cuda->cuDeviceGet(&cuda->device, (int)device);
-    if (!result)
-        result = cuda->cuDeviceGetAttribute(&processors, PROCESSORS, cuda->device);
-    if (!result)
-        result = cuda->cuDeviceGetAttribute(&shared, SHARED_MOST, cuda->device);
-    if (!result)
-        result = cuda->cuDeviceGetAttribute(&cooperative, COOPERATIVE, cuda->device);
-    cuda->cooperative = cooperative != 0;
-    cuda->processors = (uint32_t)processors;
-    cuda->shared_most = (uint32_t)shared;
-    if (!result)
-        result = cuda->cuDeviceGetName(cuda->name, sizeof cuda->name, cuda->device);
-    if (!result)
-        result = cuda->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
+    for (int i = 0; i < 3 && !result; i++)
+        result = cuda->cuDeviceGetAttribute(&of[i], which[i], cuda->device);
+    cuda->processors = (uint32_t)of[0];
+    cuda->shared_most = (uint32_t)of[1];
+    cuda->cooperative = of[2] != 0;
+    result = result ? result : cuda->cuDeviceGetName(cuda->name, sizeof cuda->name, cuda->device);
+    result = result ? result : cuda->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
     return pith_driver_status(cuda, result, "cannot open the device", err);
 }
 
@@ -131,12 +124,10 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
         result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
     DEVICE_KERNELS(FIND_KERNEL)
     /* more than 48 KB of shared memory has to be requested */
-    static const uint32_t large_shared[] = {
-        LAUNCH_spmv_relative, LAUNCH_gemv_codes,    LAUNCH_gemv_codes_many, LAUNCH_gemv_codes_far,
-        LAUNCH_codes_mma,     LAUNCH_codes_mma_few, LAUNCH_gemv_scaled};
-    for (size_t i = 0; i < sizeof large_shared / sizeof *large_shared && !result; i++)
-        result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], DRIVER_LAUNCH_SHARED_MOST,
-                                          (int)cuda->shared_most);
+    for (uint32_t k = LAUNCH_spmv_relative; k <= LAUNCH_codes_mma && !result; k++)
+        if (k == LAUNCH_spmv_relative || LAUNCH_HAS_TABLE(k))
+            result = cuda->cuFuncSetAttribute(cuda->kernel[k], DRIVER_LAUNCH_SHARED_MOST,
+                                              (int)cuda->shared_most);
     return pith_driver_status(cuda, result, "cannot load the kernels", err);
 }
 
@@ -145,8 +136,7 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
 static enum pith_status open_device(struct pith_cuda *cuda, uint32_t device, struct pith_error *err)
 {
     enum pith_status st = find_driver(cuda, err);
-    if (!st)
-        st = find_device(cuda, device, err);
+    st = st ? st : find_device(cuda, device, err);
     if (st)
         return st;
     void *context;
@@ -208,6 +198,30 @@ int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint
                                                b.threads, 1, 1, b.shared, stream, &parameter);
     return cuda->cuLaunchKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2], b.threads, 1, 1,
                                 b.shared, stream, &parameter, NULL);
+}
+
+int pith_driver_time(const struct pith_cuda *cuda, device_stream stream,
+                     int (*put)(void *work, uint32_t number), void *work, uint32_t tries,
+                     uint64_t *ns)
+{
+    void *event[2] = {NULL, NULL};
+    int result = cuda->cuEventCreate(&event[0], 0);
+    result = result ? result : cuda->cuEventCreate(&event[1], 0);
+    *ns = UINT64_MAX;
+    for (uint32_t i = 0; i <= tries && !result; i++) {
+        float ms = 0;
+        result = cuda->cuEventRecord(event[0], stream);
+        result = result ? result : put(work, i);
+        result = result ? result : cuda->cuEventRecord(event[1], stream);
+        result = result ? result : cuda->cuStreamSynchronize(stream);
+        result = result ? result : cuda->cuEventElapsedTime(&ms, event[0], event[1]);
+        const uint64_t took = ms > 0 ? (uint64_t)((double)ms * 1e6) : 0;
+        *ns = i && took < *ns ? took : *ns;
+    }
+    for (int i = 0; i < 2; i++)
+        if (event[i])
+            cuda->cuEventDestroy_v2(event[i]);
+    return result;
 }
 
 void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision)

@@ -121,6 +121,12 @@ enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, co
 int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint32_t grid[3],
                        const void *arg, device_stream stream);
 
+/* The shortest of so many tries, in ns, of what `put` puts on the stream; try 0, which readies code
+ * and caches, comes before them. The driver's result. */
+int pith_driver_time(const struct pith_cuda *cuda, device_stream stream,
+                     int (*put)(void *work, uint32_t number), void *work, uint32_t tries,
+                     uint64_t *ns);
+
 /* The fatbin; *empty: the build had no nvcc. */
 const void *pith_cuda_image(bool *empty);
 

@@ -9,13 +9,16 @@
 #include "pack_parts.h"
 
 /* pack_codes.c: a code of 2, 4 or 8 bits for each element, codebooks of 2^bits values. Where not
- * all elements are stored, code 0 is 0.0. steps: of a row. */
+ * all elements are stored, code 0 is 0. steps: of a row. Of a matrix of 8-bit integers, centroids
+ * are bytes; 8 bits are the integers themselves (plain), signed, without a codebook. turned: of
+ * such a matrix [columns, rows]. */
 struct codes_layout {
     uint64_t words, bytes;
-    uint32_t bits, steps;
+    uint32_t bits, steps, rows, cols;
+    bool turned, plain;
 };
-bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c);
-enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to);
+bool pith_device_codes_layout(const struct weight *w, bool turned, struct codes_layout *c);
+enum pith_status pith_device_codes_pack(const struct weight *w, bool turned, uint8_t *to);
 /* Its codebooks alone: to [c->words]. */
 enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to);
 

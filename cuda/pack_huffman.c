@@ -19,8 +19,9 @@ bool pith_device_huffman_layout(const struct weight *w, struct huffman_layout *h
     struct huff_lengths lengths;
     bool dense = w->support == SUPPORT_DENSE;
     if (w->code != CODE_HUFFMAN || (!dense && w->support != SUPPORT_BITMAP) ||
-        !pith_device_codes_layout(w, &c) || w->index_stream.n_bytes >= UINT64_C(1) << 31 ||
-        w->nnz == 0 || !read_lengths(w, &lengths) || lengths.n_present < 2)
+        !pith_device_codes_layout(w, false, &c) || c.plain ||
+        w->index_stream.n_bytes >= UINT64_C(1) << 31 || w->nnz == 0 || !read_lengths(w, &lengths) ||
+        lengths.n_present < 2)
         return false;
     h->symbols = (uint32_t)w->nnz;
     h->subs = (uint32_t)pith_huff_sub_streams(w->nnz);

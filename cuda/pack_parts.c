@@ -8,6 +8,27 @@ uint64_t pith_pack_aligned(uint64_t bytes)
     return (bytes + 255) & ~UINT64_C(255);
 }
 
+bool pith_pack_is_bytes(const struct weight *w)
+{
+    return w->type == PITH_I8 || w->type == PITH_U8;
+}
+
+static void *scratch_of(const struct weight *w)
+{
+    return aligned_alloc(64, (pith_weight_scratch_bytes(w) + 64) & ~(size_t)63);
+}
+
+enum pith_status pith_pack_elements(const struct weight *w, bool floats, void *to)
+{
+    void *scratch = scratch_of(w);
+    if (!scratch)
+        return PITH_ERR_MEMORY;
+    enum pith_status st =
+        floats ? pith_weight_expand_f32(w, to, scratch) : pith_weight_expand_plain(w, to, scratch);
+    free(scratch);
+    return st;
+}
+
 /* Of integers: log2 of columns of a row that have one scale, at least 5; 0: they are no matrix of
  * i8 without zero points, or scales are for others. */
 static uint32_t scale_shift(const struct weight *w)
@@ -41,7 +62,7 @@ bool pith_pack_shape(const struct weight *w, struct pack_shape *s)
 
 enum pith_status pith_nonzeros_new(const struct weight *w, struct nonzeros *z)
 {
-    void *scratch = aligned_alloc(64, (pith_weight_scratch_bytes(w) + 64) & ~(size_t)63);
+    void *scratch = scratch_of(w);
     z->pos = malloc((w->nnz + 1) * sizeof *z->pos);
     z->index = malloc(w->nnz + 1);
     enum pith_status st = PITH_ERR_MEMORY;

@@ -18,6 +18,10 @@ struct pack_shape {
 /* false: not f32 with codebooks for whole rows or scales for 32 columns or more, or too large to be
  * counted in 31 bits. */
 bool pith_pack_shape(const struct weight *w, struct pack_shape *s);
+/* Whether elements are integers of 8 bits. */
+bool pith_pack_is_bytes(const struct weight *w);
+/* All elements: integers of 8 bits, or floats. to [w->count]; PITH_ERR_MEMORY, _CORRUPT. */
+enum pith_status pith_pack_elements(const struct weight *w, bool floats, void *to);
 /* Bytes up to the next multiple of 256, as pieces of a packed weight begin. */
 uint64_t pith_pack_aligned(uint64_t bytes);
 

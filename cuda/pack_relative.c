@@ -45,13 +45,6 @@ struct relative_layout pith_relative_layout(const struct weight *w)
     return r;
 }
 
-static bool suits(const struct weight *w)
-{
-    struct pack_shape s;
-    return pith_pack_shape(w, &s) && w->shape.rank == 2 && w->support != SUPPORT_DENSE &&
-           s.cols <= MOST_COLUMNS;
-}
-
 /* A row's nonzeros, and the first of each lane. */
 struct row {
     const uint32_t *pos;
@@ -229,20 +222,21 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
     return lines;
 }
 
-/* to NULL: counts bytes alone. Codebooks are finite, as a filler adds the first centroid times 0.
+/* Codebooks are finite, as a filler adds the first centroid times 0.
  */
-static enum pith_status pack(const struct weight *w, uint8_t *to, uint64_t *bytes)
+enum pith_status pith_relative_pack(const struct weight *w, uint8_t *to, uint64_t *bytes)
 {
     struct nonzeros z = {0};
-    if (!suits(w))
+    struct pack_shape s;
+    if (!pith_pack_shape(w, &s) || w->shape.rank != 2 || w->support == SUPPORT_DENSE ||
+        s.cols > MOST_COLUMNS)
         return PITH_ERR_UNSUPPORTED;
     const size_t n_values = w->n_groups * w->n_centroids;
     float *book = malloc(n_values * sizeof *book);
     enum pith_status st = book ? pith_weight_codebooks(w, book) : PITH_ERR_MEMORY;
     for (size_t i = 0; i < n_values && !st; i++)
         st = isfinite(book[i]) ? PITH_OK : PITH_ERR_UNSUPPORTED;
-    if (!st)
-        st = pith_nonzeros_new(w, &z);
+    st = st ? st : pith_nonzeros_new(w, &z);
     if (st) {
         free(book);
         return st;
@@ -257,15 +251,4 @@ static enum pith_status pack(const struct weight *w, uint8_t *to, uint64_t *byte
     pith_nonzeros_free(&z);
     free(book);
     return PITH_OK;
-}
-
-enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes)
-{
-    return pack(w, NULL, bytes);
-}
-
-enum pith_status pith_relative_pack(const struct weight *w, uint8_t *to)
-{
-    uint64_t bytes;
-    return pack(w, to, &bytes);
 }

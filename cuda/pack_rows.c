@@ -21,16 +21,11 @@ static uint32_t up_to(uint32_t n, uint32_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-static bool is_bytes(const struct weight *w)
-{
-    return w->type == PITH_I8 || w->type == PITH_U8;
-}
-
 bool pith_device_rows_layout(const struct weight *w, bool bytes, bool turned, struct rows_layout *h)
 {
     const bool floats = w->type == PITH_F32 || w->type == PITH_F16 || w->type == PITH_BF16;
-    if (!(bytes ? is_bytes(w) : floats) || w->shape.rank < 2 || (turned && w->shape.rank > 2) ||
-        w->count >= UINT64_C(1) << 31)
+    if (!(bytes ? pith_pack_is_bytes(w) : floats) || w->shape.rank < 2 ||
+        (turned && w->shape.rank > 2) || w->count >= UINT64_C(1) << 31)
         return false;
     const uint32_t *dim = w->shape.dim;
     h->rows = dim[turned];
@@ -49,7 +44,7 @@ bool pith_device_rows_layout(const struct weight *w, bool bytes, bool turned, st
 static int32_t put_element(const struct weight *w, uint8_t *to, uint64_t at, const void *from,
                            size_t i)
 {
-    if (is_bytes(w)) {
+    if (pith_pack_is_bytes(w)) {
         to[at] = ((const uint8_t *)from)[i] ^ (w->type == PITH_I8 ? 0 : 0x80);
         return (int8_t)to[at];
     }
@@ -70,7 +65,7 @@ static void put_rows(const struct weight *w, const struct rows_layout *h, bool t
             for (uint32_t c = 0; c < h->channels; c++)
                 sum += put_element(w, to, (uint64_t)row * h->row + tap * h->channel_step + c, from,
                                    row * row_step + c * channel_step + tap);
-        if (is_bytes(w))
+        if (pith_pack_is_bytes(w))
             ((int32_t *)(void *)(to + h->sums))[row] = sum;
     }
 }
@@ -78,18 +73,14 @@ static void put_rows(const struct weight *w, const struct rows_layout *h, bool t
 enum pith_status pith_device_rows_pack(const struct weight *w, bool turned, uint8_t *to)
 {
     struct rows_layout h;
-    if (!pith_device_rows_layout(w, is_bytes(w), turned, &h))
+    if (!pith_device_rows_layout(w, pith_pack_is_bytes(w), turned, &h))
         return PITH_ERR_UNSUPPORTED;
-    void *elements = malloc(w->count * (is_bytes(w) ? 1 : sizeof(float)));
-    void *scratch = aligned_alloc(64, (pith_weight_scratch_bytes(w) + 64) & ~(size_t)63);
-    enum pith_status st = PITH_ERR_MEMORY;
-    if (elements && scratch)
-        st = is_bytes(w) ? pith_weight_expand_plain(w, elements, scratch)
-                         : pith_weight_expand_f32(w, elements, scratch);
+    const bool floats = !pith_pack_is_bytes(w);
+    void *elements = malloc(w->count * (floats ? sizeof(float) : 1));
+    enum pith_status st = elements ? pith_pack_elements(w, floats, elements) : PITH_ERR_MEMORY;
     memset(to, 0, h.bytes);
     if (!st)
         put_rows(w, &h, turned, elements, to);
-    free(scratch);
     free(elements);
     return st;
 }

@@ -20,18 +20,6 @@ struct ALIGNED(8) code_pair {
     float of[2];
 };
 
-/* Of 8 rows for a lane. */
-struct code_lot {
-    struct words half[2];
-};
-
-DEVICE struct code_lot load_lot(const uint32_t *word)
-{
-    const struct code_lot l = {{*(const struct words *)(const void *)word,
-                                *(const struct words *)(const void *)(word + 128)}};
-    return l;
-}
-
 /* What codes are: of codebooks in global memory, of one in the table, or integers. */
 enum { CODES_FAR, CODES_NEAR, CODES_SCALED };
 
@@ -171,22 +159,6 @@ DEVICE uint32_t add_whole(struct code_sums *sum, const struct code_task *t, uint
             add_code_slice(sum, t, &now, step, s, bits, many, way, true);
     }
     return step;
-}
-
-/* Lane l has the sum over lanes of row l / 4. */
-DEVICE float group_sum(float sum[CODES_ROWS])
-{
-    UNROLLED
-    for (uint32_t half = 16u, n = 4u; n > 0u; half /= 2u, n /= 2u) {
-        const bool upper = (THREAD & half) != 0u;
-        UNROLLED
-        for (uint32_t i = 0; i < n; i++) {
-            const float own = upper ? sum[i + n] : sum[i], other = upper ? sum[i] : sum[i + n];
-            sum[i] = own + shuffle_xor_f32(other, half);
-        }
-    }
-    sum[0] += shuffle_xor_f32(sum[0], 2u);
-    return sum[0] + shuffle_xor_f32(sum[0], 1u);
 }
 
 /* A group of rows, number `group` of the weight's. Rows of a behind the last are the last again. */

@@ -71,9 +71,15 @@ DEVICE void grid_barrier(uint32_t *arrived, uint32_t blocks)
 #define shuffle_xor_i32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
 #define count_ones(v) ((uint32_t)__popc(v))
 #define dot_i8(a, b, c) __dp4a(a, b, c)
-#define pick_bytes(a, b, which)                                                                    \
-    __byte_perm(a, b, which) /* four digits, the lowest first; 4: b's                              \
-                              */
+/* which: four digits below 8, the lowest first; 4: b's lowest byte. */
+#define pick_bytes(a, b, which) __byte_perm(a, b, which)
+/* The same of digits that are no constants, which __byte_perm would mask first. */
+DEVICE uint32_t pick_coded(uint32_t a, uint32_t b, uint32_t which)
+{
+    uint32_t picked;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(a), "r"(b), "r"(which));
+    return picked;
+}
 #define sqrt_device_f32(x) __fsqrt_rn(x)
 #define ALIGNED(bytes) __align__(bytes)
 #define UNROLLED _Pragma("unroll") /* what is in registers stays there */

@@ -13,6 +13,42 @@ struct ALIGNED(16) words {
     uint32_t word[4];
 };
 
+/* Of codes (pack_codes.c) for a lane: of 8 rows. */
+struct code_lot {
+    struct words half[2];
+};
+
+DEVICE struct code_lot load_lot(const uint32_t *word)
+{
+    const struct code_lot l = {{*(const struct words *)(const void *)word,
+                                *(const struct words *)(const void *)(word + 128)}};
+    return l;
+}
+
+/* Lane l has the sum over lanes of row l / 4. */
+#define GROUP_SUM(type, shuffle)                                                                   \
+    UNROLLED                                                                                       \
+    for (uint32_t half = 16u, n = 4u; n > 0u; half /= 2u, n /= 2u) {                               \
+        const bool upper = (THREAD & half) != 0u;                                                  \
+        UNROLLED                                                                                   \
+        for (uint32_t i = 0; i < n; i++) {                                                         \
+            const type own = upper ? sum[i + n] : sum[i], other = upper ? sum[i] : sum[i + n];     \
+            sum[i] = own + shuffle(other, half);                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    sum[0] += shuffle(sum[0], 2u);                                                                 \
+    return sum[0] + shuffle(sum[0], 1u);
+
+DEVICE float group_sum(float sum[CODES_ROWS])
+{
+    GROUP_SUM(float, shuffle_xor_f32)
+}
+
+DEVICE int32_t group_sum_i32(int32_t sum[CODES_ROWS])
+{
+    GROUP_SUM(int32_t, shuffle_xor_i32)
+}
+
 /* Kinds of enum unary_kind, numbered apart: that enum's header is not for devices. */
 enum { U_SQRT = MAP_UNARY, U_EXP, U_LOG, U_NEG, U_ABS, U_SIGN, U_FLOOR, U_CEIL, U_ROUND };
 enum { U_RECIPROCAL = MAP_UNARY + 9, U_ERF = MAP_UNARY + 10 };

@@ -20,14 +20,7 @@ DEVICE float add_octet(float sum, const void *a, uint32_t k, uint32_t a_type, co
 {
     float x[OCTET];
     if (a_type == VALUE_F32) {
-        const struct floats *four = (const struct floats *)values_from(a, k, a_type);
-        UNROLLED
-        for (uint32_t i = 0; i < OCTET / 4u; i++) {
-            const struct floats v = four[i];
-            UNROLLED
-            for (uint32_t j = 0; j < 4u; j++)
-                x[4u * i + j] = v.of[j];
-        }
+        load_eight(x, values_from(a, k, a_type));
     } else {
         const struct words o = *(const struct words *)values_from(a, k, a_type);
         UNROLLED

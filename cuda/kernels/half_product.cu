@@ -11,13 +11,7 @@ DEVICE void load_row(float x[PART_TERMS], const struct gemm_mma_args *arg, struc
     const uint32_t left = row < g->m && k < g->k ? g->k - k : 0u;
     const float *from = g->a + (size_t)row * g->a_row + (size_t)k * g->a_col;
     if (arg->whole && left >= PART_TERMS) {
-        const struct floats *four = (const struct floats *)(const void *)from;
-        UNROLLED
-        for (uint32_t i = 0; i < PART_TERMS / 4u; i++) {
-            const struct floats v = four[i];
-            for (uint32_t j = 0; j < 4u; j++)
-                x[4u * i + j] = v.of[j];
-        }
+        load_eight(x, from);
     } else {
         UNROLLED
         for (uint32_t i = 0; i < PART_TERMS; i++)

@@ -86,7 +86,7 @@ KERNEL(codes_of_symbols, symbols_args)
         for (uint32_t k = 0; k < 32u / arg->bits && row < arg->rows; k++) {
             const uint32_t column = first + k / 4u * 128u + k % 4u;
             if (column < arg->cols)
-                word |= code_of(arg, row * arg->cols + column) << arg->bits * k;
+                word |= code_of(arg, row * arg->row_step + column * arg->column_step) << arg->bits * k;
         }
         arg->word[i] = word;
     }

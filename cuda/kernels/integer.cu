@@ -23,16 +23,6 @@ DEVICE int64_t integer_of(uint32_t type, const void *p, uint32_t i)
     }
 }
 
-DEVICE void put_integer(uint32_t type, void *p, uint32_t i, int32_t v)
-{
-    integer_put((enum pith_type)type, p, i, v);
-}
-
-DEVICE struct integer_range range_of(uint32_t type, int32_t zero)
-{
-    return integer_range_of((enum pith_type)type, zero);
-}
-
 DEVICE uint32_t scale_of(const struct quantize_args *arg, uint32_t i)
 {
     const uint32_t row = i / arg->inner, place = row % arg->dim;
@@ -47,11 +37,11 @@ KERNEL(quantize, quantize_args)
     {
         const uint32_t s = scale_of(arg, i);
         const int32_t zero = arg->zero ? (int32_t)integer_of(arg->type, arg->zero, s) : 0;
-        struct integer_range r = range_of(arg->type, zero);
+        struct integer_range r = integer_range_of((enum pith_type)arg->type, zero);
         int32_t q = arg->from_i32 ? quantized_f64(&r, (double)((const int32_t *)arg->x)[i] /
                                                           (double)arg->scale[s])
                                   : quantized(&r, ((const float *)arg->x)[i] / arg->scale[s]);
-        put_integer(arg->type, arg->y, i, q);
+        integer_put((enum pith_type)arg->type, arg->y, i, q);
     }
 }
 
@@ -86,7 +76,7 @@ KERNEL(dynamic_grid, dynamic_args)
     }
     if (THREAD == 0) {
         float scale = low[0] < high[0] ? (high[0] - low[0]) / 255.0f : 1.0f;
-        struct integer_range r = range_of(PITH_U8, 0);
+        struct integer_range r = integer_range_of(PITH_U8, 0);
         *arg->scale = scale;
         *arg->zero = (uint8_t)quantized(&r, 0.0f - low[0] / scale);
     }
@@ -94,7 +84,8 @@ KERNEL(dynamic_grid, dynamic_args)
 
 KERNEL(requantize, requantize_args)
 {
-    struct integer_range r = range_of(arg->type, (int32_t)integer_of(arg->type, arg->zero, 0));
+    const struct integer_range r = integer_range_of((enum pith_type)arg->type,
+                                                    (int32_t)integer_of(arg->type, arg->zero, 0));
     const bool in_double = arg->type == PITH_I16 || arg->type == PITH_U16;
     FOR_EACH(i, arg->n)
     {
@@ -106,6 +97,6 @@ KERNEL(requantize, requantize_args)
             q = quantized_f64(&r, (double)((const int32_t *)arg->acc)[i] * (double)factor);
         else
             q = quantized(&r, (float)((const int32_t *)arg->acc)[i] * factor);
-        put_integer(arg->type, arg->y, i, q);
+        integer_put((enum pith_type)arg->type, arg->y, i, q);
     }
 }

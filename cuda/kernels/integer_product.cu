@@ -156,30 +156,159 @@ KERNEL(gemm_packed_i8, gemm_packed_i8_args)
     put_tile_i8(&s, &place, sum, &arg->g.q, &tail);
 }
 
-/* Few rows of a: a warp has an output, and weights come from memory at the speed that it has. */
-KERNEL(gemv_packed_i8, gemm_packed_i8_args)
+/* ---- few rows ----------------------------------------------------------------------------------
+ *
+ * Weights are codes, or bytes, in steps for groups of eight rows (pack_codes.c), which warps of a team
+ * take in turn. A codebook is in four registers: a code of 4 bits is one of the first eight centroids
+ * and one of the last eight, each by one PRMT for four codes, and its highest bit says which, by a
+ * third. Sums of weights, which correct for what zero points are, are sums with a row of ones, the
+ * last of `many` + 1; behind them are those of the values.
+ */
+
+#define FEW_SUMS (CODES_MANY + 2u)
+
+struct few_task {
+    const uint8_t *row[CODES_MANY];
+    struct words book;
+    uint32_t k, flip;
+};
+
+/* Four terms of row m from k on, or ones, as signed bytes; 0 behind the last. */
+DEVICE uint32_t few_terms(const struct few_task *t, uint32_t m, bool ones, uint32_t k, bool whole)
 {
-    const struct gemm_i8_args *g = &arg->g;
-    const uint32_t column = BLOCK_X * GEMV_ROWS + THREAD / 32u, row = BLOCK_Y, lane = THREAD % 32u;
-    int32_t sum = 0, line = 0;
-    if (column >= g->s.n)
-        return;
-    for (uint32_t k = I8_PART * lane; k < arg->w.row; k += 32u * I8_PART) {
-        const struct words a = row_part_i8(arg, row, k);
-        const struct words b = weight_part_i8(&arg->w, column, g->s.n, k);
-        for (uint32_t i = 0; i < I8_PART / 4u; i++) {
-            sum = dot_i8((int32_t)a.word[i], (int32_t)b.word[i], sum);
-            line = dot_i8((int32_t)a.word[i], ONES, line);
+    uint32_t v = 0;
+    if (whole)
+        return ones ? (uint32_t)ONES : *(const uint32_t *)(const void *)(t->row[m] + k) ^ t->flip;
+    NOT_UNROLLED
+    for (uint32_t i = 0; i < 4u && k + i < t->k; i++)
+        v |= (ones ? 1u : t->row[m][k + i] ^ (t->flip & 0xffu)) << 8u * i;
+    return v;
+}
+
+/* A lane's word of a row, as bytes of four columns each: of a slice, but with codes of 2 bits of the
+ * even columns of two slices, and of their odd ones. */
+DEVICE void code_bytes(const struct words *book, uint32_t word, uint32_t bits, uint32_t four[4])
+{
+    const uint32_t *b = book->word, low = word & 0x77777777u;
+    const uint32_t upper = (word >> 1 & 0x44444444u) | 0x32103210u;
+    four[0] = word;
+    UNROLLED
+    for (uint32_t i = 0; i < 2u && bits == 4u; i++)
+        four[i] = pick_coded(pick_coded(b[0], b[1], low >> 16u * i),
+                             pick_coded(b[2], b[3], low >> 16u * i), upper >> 16u * i);
+    UNROLLED
+    for (uint32_t i = 0; i < 4u && bits == 2u; i++)
+        four[i] = pick_coded(b[0], b[0], (word >> 2u * (i % 2u) & 0x33333333u) >> i / 2u * 16u);
+}
+
+/* bits, many, whole: constants where functions are called with them. */
+DEVICE void add_few(int32_t sum[FEW_SUMS][CODES_ROWS], const struct few_task *t, const struct code_lot *l,
+                    uint32_t step, uint32_t bits, uint32_t many, bool whole)
+{
+    const uint32_t k = step * CODES_COLUMNS(bits) + THREAD % 32u * 4u, n = 8u / bits;
+    uint32_t x[CODES_MANY + 1u][4], w[4];
+    UNROLLED
+    for (uint32_t m = 0; m <= many; m++) {
+        UNROLLED
+        for (uint32_t i = 0; i < n; i++)
+            x[m][i] = few_terms(t, m, m == many, k + 128u * i, whole);
+        UNROLLED
+        for (uint32_t i = 0; i + 1u < n && bits == 2u; i += 2u) {
+            const uint32_t first = x[m][i], second = x[m][i + 1u];
+            x[m][i] = pick_bytes(first, second, 0x6420u);
+            x[m][i + 1u] = pick_bytes(first, second, 0x7531u);
         }
+        UNROLLED
+        for (uint32_t i = 0; i < n && m < many; i++)
+            sum[many + 1u][m] = dot_i8((int32_t)x[m][i], ONES, sum[many + 1u][m]);
     }
-    for (uint32_t half = 16; half > 0; half /= 2) {
-        sum += shuffle_xor_i32(sum, half);
-        line += shuffle_xor_i32(line, half);
+    UNROLLED
+    for (uint32_t row = 0; row < CODES_ROWS; row++) {
+        code_bytes(&t->book, l->half[row / 4u].word[row % 4u], bits, w);
+        UNROLLED
+        for (uint32_t m = 0; m <= many; m++)
+            UNROLLED
+            for (uint32_t i = 0; i < n; i++)
+                sum[m][row] = dot_i8((int32_t)x[m][i], (int32_t)w[i], sum[m][row]);
     }
-    if (lane != 0)
+}
+
+/* Rows of a behind the last are the last again. The next words are on their way while some are
+ * added. */
+DEVICE void add_few_steps(int32_t sum[FEW_SUMS][CODES_ROWS], const struct gemv_i8_args *arg, uint32_t group,
+                          uint32_t bits, uint32_t many)
+{
+    const struct gemm_args *s = &arg->g.s;
+    const uint32_t stride = 1u << arg->log2_parts, steps = arg->w.steps;
+    const uint32_t *word = arg->w.word + (size_t)group * steps * CODES_STEP_WORDS + THREAD % 32u * 4u;
+    struct few_task t;
+    const uint32_t whole = arg->whole ? s->k / CODES_COLUMNS(bits) : 0u;
+    uint32_t step = THREAD / 32u % stride;
+    struct code_lot next = load_lot(word + (step < whole ? step : 0u) * CODES_STEP_WORDS);
+    t.book = *(const struct words *)(const void *)arg->w.book;
+    t.k = s->k;
+    t.flip = flip_of(arg->g.a_signed) * (uint32_t)ONES;
+    UNROLLED
+    for (uint32_t m = 0; m < many; m++) {
+        const uint32_t row = BLOCK_X * many + m;
+        t.row[m] = (const uint8_t *)arg->g.a + (size_t)(row < s->m ? row : s->m - 1u) * s->a_row;
+    }
+    NOT_UNROLLED
+    for (; step < whole; step += stride) {
+        const struct code_lot now = next;
+        if (step + stride < whole)
+            next = load_lot(word + (step + stride) * CODES_STEP_WORDS);
+        add_few(sum, &t, &now, step, bits, many, true);
+    }
+    NOT_UNROLLED
+    for (; step < steps; step += stride) {
+        next = load_lot(word + step * CODES_STEP_WORDS);
+        add_few(sum, &t, &next, step, bits, many, false);
+    }
+}
+
+DEVICE void few_product(const struct gemv_i8_args *arg, uint32_t many)
+{
+    SHARED int32_t sums[GEMV_ROWS][FEW_SUMS * CODES_ROWS];
+    const struct gemm_i8_args *g = &arg->g;
+    const uint32_t warp = THREAD / 32u, lane = THREAD % 32u, parts = 1u << arg->log2_parts;
+    const uint32_t group = BLOCK_Y * (GEMV_ROWS >> arg->log2_parts) + (warp >> arg->log2_parts);
+    const uint32_t column = group * CODES_ROWS + lane % CODES_ROWS, m = lane / CODES_ROWS;
+    const uint32_t row = BLOCK_X * many + m;
+    int32_t sum[FEW_SUMS][CODES_ROWS] = {{0}}, of = 0, weights = 0, values = 0;
+    const bool there = group * CODES_ROWS < g->s.n;
+    if (there && arg->w.bits == 2u)
+        add_few_steps(sum, arg, group, 2u, many);
+    else if (there && arg->w.bits == 4u)
+        add_few_steps(sum, arg, group, 4u, many);
+    else if (there)
+        add_few_steps(sum, arg, group, 8u, many);
+    UNROLLED
+    for (uint32_t i = 0; i < many + 2u; i++) {
+        const int32_t of_row = group_sum_i32(sum[i]);
+        if (lane % 4u == 0u)
+            sums[warp][CODES_ROWS * i + lane / 4u] = of_row;
+    }
+    barrier();
+    if (warp % parts != 0u || m >= many || column >= g->s.n || row >= g->s.m)
         return;
-    const struct weight_line w = column_line(g, column, arg->w.sum[column]);
-    const struct value_line v = row_line(g, row, line);
+    for (uint32_t i = warp; i < warp + parts; i++) {
+        of += sums[i][lane];
+        weights += sums[i][CODES_ROWS * many + lane % CODES_ROWS];
+        values += sums[i][CODES_ROWS * (many + 1u) + m];
+    }
+    const struct weight_line w = column_line(g, column, weights);
+    const struct value_line v = row_line(g, row, values);
     const struct shared_tail tail = tail_of(&g->q);
-    put_sum(g->y, &g->q, &tail, w.factor, row * g->s.n + column, corrected(sum, &w, &v));
+    put_sum(g->y, &g->q, &tail, w.factor, row * g->s.n + column, corrected(of, &w, &v));
+}
+
+KERNEL(gemv_codes_i8, gemv_i8_args)
+{
+    few_product(arg, 1u);
+}
+
+KERNEL(gemv_codes_i8_many, gemv_i8_args)
+{
+    few_product(arg, CODES_MANY);
 }

@@ -37,7 +37,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(conv_parts, conv_args)                                                                  \
     KERNEL(conv_direct_f32, conv_args)                                                             \
     KERNEL(recurrent_cell, cell_args)                                                              \
-    KERNEL(gemv_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(gemv_codes_i8, gemv_i8_args)                                                            \
     KERNEL(quantize, quantize_args)                                                                \
     KERNEL(dequantize, quantize_args)                                                              \
     KERNEL(dynamic_grid, dynamic_args)                                                             \
@@ -56,6 +56,7 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(pool_small, pool_args)                                                                  \
     KERNEL(gemm_i8, gemm_i8_args)                                                                  \
     KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(gemv_codes_i8_many, gemv_i8_args)                                                       \
     KERNEL(rows_i8, rows_i8_args)                                                                  \
     KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \
     KERNEL(conv_flat_i8, conv_packed_i8_args)                                                      \
@@ -382,8 +383,7 @@ struct packed_i8 {
     uint32_t row, sums_values;
 };
 
-/* g.a by them. gemv_packed_i8: grid as gemv_f32. whole: rows of a are whole pieces of 16 bytes, and
- * begin so. */
+/* g.a by them. whole: rows of a are whole pieces of 16 bytes, and begin so. */
 struct gemm_packed_i8_args {
     struct gemm_i8_args g;
     struct packed_i8 w;
@@ -473,7 +473,7 @@ struct spmv_args {
 #define CODES_COLUMN_WORD(column) ((column) % 128u / 4u * 4u)
 #define CODES_COLUMN_CODE(column) ((column) / 128u * 4u + (column) % 4u) /* column: of a step */
 struct codes {
-    const float *book;
+    const float *book; /* of a weight of integers: the 16 bytes of a codebook */
     const uint32_t *word;
     uint32_t bits, steps, book_rows, scale_shift, first;
 };
@@ -499,6 +499,16 @@ struct gemm_codes_args {
     struct gemm_args g;
     struct codes w;
     uint32_t teams, log2_parts;
+};
+
+/* As gemm_i8 with few rows of a, contiguous, and a weight of codes of 2 or 4 bits, or (bits 8) of
+ * signed bytes: grid (m / rows at once, teams / their number in a block), rows at once being
+ * CODES_MANY of gemv_codes_i8_many, and a team 2^log2_parts warps, which share a group of rows.
+ * whole: rows of a are words, and begin so. */
+struct gemv_i8_args {
+    struct gemm_i8_args g;
+    struct codes w;
+    uint32_t log2_parts, whole;
 };
 
 /* As gemv_f32 with a contiguous and a weight of f16 or bf16, g.b_col its step from row to row.
@@ -570,6 +580,7 @@ struct symbols_args {
     const uint32_t *support, *rank;
     uint32_t *word;
     uint32_t n, rows, cols, steps, bits; /* n: words */
+    uint32_t row_step, column_step;      /* in elements */
 };
 
 /* A whole run in one launch: steps one behind the other, each a launch of one of PROGRAM_KERNELS
@@ -597,6 +608,9 @@ struct program_args {
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,
 enum launch_kernel { DEVICE_KERNELS(LAUNCH_NUMBER) LAUNCH_KERNELS };
 
+/* Kernels of struct gemm_codes_args, which stand side by side above. */
+#define LAUNCH_HAS_TABLE(kernel) ((kernel) >= LAUNCH_gemv_codes && (kernel) <= LAUNCH_codes_mma)
+
 /* What a launch says besides its grid: threads of a block, and bytes of shared memory behind those
  * that the kernel declares. */
 struct launch_block {
@@ -610,9 +624,7 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
         const struct spmv_args *s = (const struct spmv_args *)arg;
         b.threads = 32u * s->warps;
         b.shared = RELATIVE_SHARED_BYTES(s->g.k);
-    } else if (kernel == LAUNCH_gemv_codes || kernel == LAUNCH_gemv_codes_many ||
-               kernel == LAUNCH_gemv_codes_far || kernel == LAUNCH_gemv_scaled ||
-               kernel == LAUNCH_codes_mma || kernel == LAUNCH_codes_mma_few) {
+    } else if (LAUNCH_HAS_TABLE(kernel)) {
         const struct gemm_codes_args *c = (const struct gemm_codes_args *)arg;
         b.threads = c->teams << c->log2_parts << 5;
         b.shared = CODES_TABLE_BYTES;

@@ -13,6 +13,19 @@ struct ALIGNED(16) floats {
     float of[4];
 };
 
+/* Eight of them, which begin at 16 bytes. */
+DEVICE void load_eight(float x[8], const void *from)
+{
+    const struct floats *four = (const struct floats *)from;
+    UNROLLED
+    for (uint32_t i = 0; i < 2u; i++) {
+        const struct floats v = four[i];
+        UNROLLED
+        for (uint32_t j = 0; j < 4u; j++)
+            x[4u * i + j] = v.of[j];
+    }
+}
+
 struct tile {
     float a[SLICE][TILE + 1], b[SLICE][TILE + 1]; /* a column more: no two lanes in one bank */
 };

@@ -108,6 +108,7 @@ static inline uint32_t emu_pair_bf16(float low, float high)
 #define count_ones(v) ((uint32_t)__builtin_popcount(v))
 #define dot_i8(a, b, c) emu_dot_i8(a, b, c)
 #define pick_bytes(a, b, which) emu_pick_bytes(a, b, which)
+#define pick_coded pick_bytes
 #define sqrt_device_f32(x) __builtin_sqrtf(x)
 #define fmaf __builtin_fmaf
 

@@ -42,7 +42,8 @@ beside 27 '"compressed_f16":{"kernel":"'
 for peer in '"cublaslt_f32":{"kernel":"cublasLtMatmul"' '"cublaslt_f16":{"kernel":"cublasLtMatmul"'; do
     beside 28 "$peer"
 done
-beside 28 '"dense_i8":{"kernel":"gem[mv]_packed_i8"'
+beside 28 '"dense_i8":{"kernel":"gem[mv]_[pc][ao][cd]..*_i8'
+beside 20 '"codes_i8":{"kernel":"gemv_codes_i8' # of up to 8 rows
 beside 18 '"cublaslt_i8":{"kernel":"cublasLtMatmul"' # rows of whole slices
 for batch in 4 16 64; do beside 4 "\"batch\":$batch,"; done
 beside 16 '"dense_f16":'

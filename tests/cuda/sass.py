@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-MOST = {'spmv_relative.4': 7.5, 'spmv_relative.8': 8.5, 'gemv_codes.4': 3, 'gemv_scaled': 5}
+MOST = {'spmv_relative.4': 7.5, 'spmv_relative.8': 8.5, 'gemv_codes.4': 3, 'gemv_codes_i8.4': 3, 'gemv_scaled': 5}
 LOOKUPS = {2: r'LDS\.128', 4: r'LDS\.64', 8: 'LDS(?!\.)'}  # of a byte's values, by the bits of a code
 STEP_BYTES = 32
 MMA_ELEMENTS = 64  # of a lane, that codes_mma decodes a turn
@@ -100,6 +100,17 @@ def a_decoded(lines):
     return found
 
 
+def a_byte(lines, bits):
+    """Of the loop over whole steps of gemv_codes_i8, whose codes have so many bits: a product of four for each four elements of a
+    row, and one with ones; the loop for what is left has loops inside."""
+    elements, worst = STEP_BYTES * 8 // bits, None
+    for loop in innermost_loops(lines):
+        products = count(loop, r'IDP\S*')
+        if count(loop, r'LDG\S*\.128') == 2 and elements // 2 <= products < elements:
+            worst = max(worst or 0, len(loop) / elements)
+    return worst
+
+
 def measured(disassembler, cubin):
     """{(target, kernel): instructions an entry}"""
     target = os.path.basename(cubin).split('.')[0]
@@ -113,6 +124,8 @@ def measured(disassembler, cubin):
             counts[target, kernel] = an_entry(lines)
         if kernel in ('gemv_codes', 'gemv_codes_many'):
             counts.update({(target, f'{kernel}.{bits}'): an_element(lines, bits) for bits in LOOKUPS})
+        if kernel == 'gemv_codes_i8':
+            counts.update({(target, f'{kernel}.{bits}'): a_byte(lines, bits) for bits in LOOKUPS})
         if kernel == 'gemv_scaled':
             counts[target, kernel] = an_integer(lines)
         if kernel.startswith('codes_mma'):

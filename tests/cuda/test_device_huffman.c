@@ -12,6 +12,7 @@ static uint64_t seed = 5;
 struct coded {
     struct weight_case k;
     uint8_t *table, *stream;
+    bool turned;
 };
 
 static struct coded coded_new(const struct weight_want *want)
@@ -44,8 +45,9 @@ static void coded_free(struct coded *c)
 }
 
 /* What the device makes of it, in the order; the codebooks by the host. */
-static enum pith_status on_device(const struct weight *w, uint32_t order, uint8_t *form)
+static enum pith_status on_device(const struct coded *c, uint32_t order, uint8_t *form)
 {
+    const struct weight *w = &c->k.w;
     struct huffman_layout h;
     struct huffman_args decode;
     struct symbols_args make;
@@ -56,7 +58,8 @@ static enum pith_status on_device(const struct weight *w, uint32_t order, uint8_
     if (!st)
         st = pith_device_codes_books(w, form);
     if (!st) {
-        pith_device_huffman_args(w, &h, (uintptr_t)room.data, (uintptr_t)form, &decode, &make);
+        pith_device_huffman_args(w, c->turned, &h, (uintptr_t)room.data, (uintptr_t)form, &decode,
+                                 &make);
         const uint32_t subs[3] = {(h.subs + HUFFMAN_SUBS - 1) / HUFFMAN_SUBS, 1, 1};
         const uint32_t words[3] = {(make.n + LAUNCH_THREADS - 1) / LAUNCH_THREADS, 1, 1};
         ptx_launch(LAUNCH_huffman_symbols, subs, &decode, order);
@@ -101,17 +104,21 @@ static size_t constant_bytes(const struct codes_layout *l)
 static void test_same_codes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_WANTS; i++) {
-        struct coded c = coded_new(&wants[i]);
+    for (size_t i = 0; i < 2 * N_WANTS; i++) { /* in the second half integers, turned */
+        const struct weight_want *want = &wants[i % N_WANTS];
+        if (i >= N_WANTS && (want->n_groups > 1 || want->n_centroids > 15))
+            continue;
+        struct coded c = coded_new(want);
+        c.turned = i >= N_WANTS;
+        c.k.w.type = c.turned ? PITH_I8 : PITH_F32;
         struct codes_layout l;
-        assert_true(pith_device_codes_layout(&c.k.w, &l));
+        assert_true(pith_device_codes_layout(&c.k.w, c.turned, &l));
         struct guarded expected = guard_new(l.bytes, 1), form = guard_new(constant_bytes(&l), 1);
-        assert_int_equal(pith_device_codes_pack(&c.k.w, expected.data), PITH_OK);
+        assert_int_equal(pith_device_codes_pack(&c.k.w, c.turned, expected.data), PITH_OK);
         for (size_t k = 0; k < (ptx_given() ? 1 : N_ORDERS); k++) {
             memset(form.data, 0, l.bytes);
             memset((uint8_t *)form.data + l.words, 0, l.bytes - l.words);
-            assert_int_equal(on_device(&c.k.w, ptx_given() ? ON_PTX : orders[k], form.data),
-                             PITH_OK);
+            assert_int_equal(on_device(&c, ptx_given() ? ON_PTX : orders[k], form.data), PITH_OK);
             assert_memory_equal(form.data, expected.data, l.bytes);
         }
         guard_free(&expected);
@@ -144,12 +151,12 @@ static void test_damaged(void **state)
         struct coded c = coded_new(&wants[round % N_WANTS]);
         struct codes_layout l;
         damage(&c, round / N_WANTS);
-        assert_true(pith_device_codes_layout(&c.k.w, &l));
+        assert_true(pith_device_codes_layout(&c.k.w, c.turned, &l));
         uint8_t *expected = malloc(l.bytes);
         struct guarded form = guard_new(constant_bytes(&l), 1);
         memset(form.data, 0, l.bytes);
-        enum pith_status by_cpu = pith_device_codes_pack(&c.k.w, expected);
-        enum pith_status there = on_device(&c.k.w, 0, form.data);
+        enum pith_status by_cpu = pith_device_codes_pack(&c.k.w, c.turned, expected);
+        enum pith_status there = on_device(&c, 0, form.data);
         assert_int_equal(there, by_cpu);
         if (!there)
             assert_memory_equal(form.data, expected, l.bytes);
@@ -174,10 +181,10 @@ static void test_no_such_centroid(void **state)
         largest = c.k.stream[i] > largest ? c.k.stream[i] : largest;
     c.k.w.n_centroids = largest; /* which are numbered from 0 */
     c.k.w.codebook.n_bytes = 1 + 4 * (size_t)largest;
-    assert_true(pith_device_codes_layout(&c.k.w, &l));
+    assert_true(pith_device_codes_layout(&c.k.w, c.turned, &l));
     struct guarded form = guard_new(constant_bytes(&l), 1);
     memset(form.data, 0, l.bytes);
-    assert_int_equal(on_device(&c.k.w, 0, form.data), PITH_ERR_CORRUPT);
+    assert_int_equal(on_device(&c, 0, form.data), PITH_ERR_CORRUPT);
     guard_free(&form);
     coded_free(&c);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of 8-bit integers with weights of the plan, packed for the device: shapes that end
  * within words, parts, slices and tiles, against the CPU's reference. */
+#include "core/bytes.h"
 #include "weight_product_case.h"
 
 static uint64_t seed = 9;
@@ -35,15 +36,69 @@ static bool know_zeros(struct tview *t, const struct guarded *x)
     return true;
 }
 
-/* On the CPU, and on the device by `kernel`. */
-static void check(struct one_op *t, enum launch_kernel kernel, bool known)
+/* A codebook of i8, whose `n` integers are anywhere, and a bit for each element that is stored. */
+struct coded {
+    uint32_t n;
+    bool sparse;
+    int8_t integer[16];
+    uint8_t book[1 + 4 * 16], *index, *support;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const int8_t *)a - *(const int8_t *)b;
+}
+
+/* Gives t integers of the codebook, or 0 where they are not stored. */
+static void draw_codes(struct coded *c, const struct tview *t)
+{
+    const size_t n = shape_elems(&t->shape);
+    for (uint32_t i = 0; i < c->n; i++)
+        c->integer[i] = (int8_t)(i == 0 ? -128 : i == 1 ? 127 : (int32_t)below(256) - 128);
+    qsort(c->integer, c->n, 1, by_value);
+    c->book[0] = 0; /* raw */
+    for (uint32_t i = 0; i < c->n; i++)
+        store_le32(c->book + 1 + 4 * i, f32_bits((float)c->integer[i]));
+    c->index = malloc(n + 1);
+    c->support = calloc(n / 8 + 1, 1);
+    for (size_t i = 0, at = 0; i < n; i++) {
+        const bool stored = !c->sparse || below(3);
+        c->index[at] = (uint8_t)below(c->n);
+        ((int8_t *)t->data)[i] = stored ? c->integer[c->index[at]] : 0;
+        c->support[i / 8] |= (uint8_t)(stored << i % 8);
+        at += stored;
+    }
+}
+
+static struct weight coded_weight(const struct coded *c, const struct tview *t)
+{
+    struct weight w = byte_weight(t);
+    w.grid = GRID_CODEBOOK;
+    w.n_centroids = c->n;
+    w.n_groups = 1;
+    w.group_elems = w.count;
+    w.index_bits = 8;
+    w.codebook = (struct stream){c->book, 1 + 4 * c->n};
+    for (size_t i = 0; c->sparse && i < w.count; i++)
+        w.nnz -= !(c->support[i / 8] >> i % 8 & 1);
+    w.index_stream = (struct stream){c->index, w.nnz};
+    if (c->sparse) {
+        w.support = SUPPORT_BITMAP;
+        w.support_stream = (struct stream){c->support, (w.count + 7) / 8};
+    }
+    return w;
+}
+
+/* On the CPU, and on the device by `kernel`. coded: what input 1 was drawn from, or NULL. */
+static void check(struct one_op *t, enum launch_kernel kernel, bool known,
+                  const struct coded *coded)
 {
     struct guarded in[ONE_OP_MAX];
     assert_int_equal(one_op_shape(t), PITH_OK);
     guard_inputs(t, in);
     known = known && know_zeros(&t->in[3], &in[0]);
     one_op_run(t, false);
-    struct weight w = byte_weight(&t->in[1]);
+    struct weight w = coded ? coded_weight(coded, &t->in[1]) : byte_weight(&t->in[1]);
     void *kept = t->in[3].data;
     if (known)
         t->in[3].data = known_zeros;
@@ -80,7 +135,7 @@ static void check_conv(const struct conv_shape *c, bool known)
     random_bytes(&t, 2, x, DIMS(1));
     random_bytes(&t, 3, w, DIMS(below(2) ? 1 : all));
     random_bytes(&t, 4, PITH_I32, DIMS(all));
-    check(&t, c->kernel, known);
+    check(&t, c->kernel, known, NULL);
 }
 
 static void test_conv(void **state)
@@ -126,6 +181,44 @@ static void test_splits(void **state)
     }
 }
 
+static enum launch_kernel matmul_kernel(uint32_t m)
+{
+    return m > 8 ? LAUNCH_gemm_packed_i8 : m > 1 ? LAUNCH_gemv_codes_i8_many : LAUNCH_gemv_codes_i8;
+}
+
+/* Codes of 2 and of 4 bits, from steps of several warps to a part of one, and of rows that begin
+ * anywhere. */
+static void test_codes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t m, n, k, centroids;
+        bool turned, sparse;
+    } of[] = {{1, 70, 256, 16, false, false}, {1, 8, 2052, 15, true, true},
+              {1, 33, 1111, 4, false, false}, {1, 130, 5000, 3, false, true},
+              {4, 20, 600, 16, true, false},  {8, 9, 515, 2, false, false},
+              {3, 65, 260, 9, false, true},   {7, 17, 1028, 4, true, false},
+              {2, 3, 7, 5, true, true},       {11, 40, 70, 16, false, false}};
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        struct one_op t;
+        const uint32_t m = of[i / 2].m, n = of[i / 2].n, k = of[i / 2].k;
+        const bool turned = of[i / 2].turned;
+        struct coded c = {.n = of[i / 2].centroids, .sparse = of[i / 2].sparse};
+        const enum pith_type a = below(2) ? PITH_U8 : PITH_I8;
+        one_op_open(&t, PITH_OP_MATMUL_INTEGER, 4, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_MATMUL_TRANS_B] = turned;
+        random_bytes(&t, 0, a, DIMS(m, k));
+        random_bytes(&t, 1, PITH_I8, DIMS(turned ? n : k, turned ? k : n));
+        random_bytes(&t, 2, a, DIMS(below(2) ? 1 : m));
+        random_bytes(&t, 3, PITH_I8, DIMS(below(2) ? 1 : n));
+        draw_codes(&c, &t.in[1]);
+        check(&t, matmul_kernel(m), i % 2, &c);
+        free(c.index);
+        free(c.support);
+    }
+}
+
 static void test_matmul(void **state)
 {
     (void)state;
@@ -147,7 +240,7 @@ static void test_matmul(void **state)
         random_bytes(&t, 1, b, DIMS(turned ? n : k, turned ? k : n));
         random_bytes(&t, 2, a, DIMS(below(2) ? 1 : m));
         random_bytes(&t, 3, b, DIMS(below(2) ? 1 : n));
-        check(&t, m > 8 ? LAUNCH_gemm_packed_i8 : LAUNCH_gemv_packed_i8, known);
+        check(&t, matmul_kernel(m), known, NULL);
     }
 }
 
@@ -198,10 +291,8 @@ int main(void)
     plan.arena_bytes = UINT64_MAX;
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_conv),  cmocka_unit_test(test_splits), cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_codes), cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
