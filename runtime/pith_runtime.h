@@ -196,6 +196,9 @@ struct pith_opts {
      * borrowed itself may be borrowed, too. PITH_ERR_ARGUMENT where the blob, cpu_mask, flags,
      * ordered or threads differ. NULL: all weights are this plan's own. */
     const struct pith_plan *weights_of;
+    /* The number of an output, plus 1: of it the last row is enough. Where it is a product of rows
+     * with a weight, [1, S, N], it is planned as [1, 1, N]. 0: none. */
+    uint32_t last_row_of;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */

@@ -387,8 +387,9 @@ static enum pith_status run(struct pith_generator *g, const int64_t *ids, uint32
                             struct pith_error *err)
 {
     struct pith_plan *plan;
+    const struct plans_once once = {g->last, is_next_state(g, g->logits) ? 0 : g->logits + 1};
     enum pith_status st = set_sizes(g, g->has_cache ? g->done : 0, n, err);
-    st = st ? st : pith_plans_get_once(g->plans, 1, g->last, &plan, err);
+    st = st ? st : pith_plans_get_once(g->plans, 1, &once, &plan, err);
     for (uint32_t i = 0; i < g->n_inputs && !st; i++)
         st = fill_input(g, plan, i, ids, n, err);
     if (st)

@@ -10,6 +10,7 @@
 #include "host/plans_once.h"
 #include "host/size_expression.h"
 #include "pith_host.h"
+#include "plan/plan_steps.h"
 
 /* Plans that keep no weights of their own are forgotten, the longest unused first, when they are
  * this many or take this much; never the last few. */
@@ -25,7 +26,7 @@ struct kept {
     uint64_t used; /* when: of pith_plans.time */
     bool has_weights, once;
     struct pith_need need; /* bytes 0: not computed */
-    uint32_t batch, value[SIZE_NAMES];
+    uint32_t batch, last_row_of, value[SIZE_NAMES];
 };
 
 struct pith_plans {
@@ -100,10 +101,16 @@ static struct kept key_of(const struct pith_plans *p, uint32_t batch)
     return k;
 }
 
+/* Where the last row of an output was enough, the plan may still compute all. */
+static bool is_enough(const struct kept *k, const struct kept *key)
+{
+    return key->last_row_of ? k->last_row_of == key->last_row_of : k->plan->opts.last_row_of == 0;
+}
+
 static struct kept *find(struct pith_plans *p, const struct kept *key)
 {
     for (uint32_t i = 0; i < p->n; i++)
-        if (p->kept[i].batch == key->batch &&
+        if (p->kept[i].batch == key->batch && is_enough(&p->kept[i], key) &&
             memcmp(p->kept[i].value, key->value, sizeof key->value) == 0)
             return &p->kept[i];
     return NULL;
@@ -225,21 +232,24 @@ static enum pith_status describe(const struct pith_plans *p, enum pith_status st
     return pith_error_set(err, st, "cannot plan the model: %s", pith_status_text(st));
 }
 
-static enum pith_status get(struct pith_plans *plans, uint32_t batch, bool once,
-                            const struct pith_plan *last, struct pith_plan **plan,
-                            struct pith_error *err)
+/* once: as pith_plans_get_once; NULL: it is not. */
+static enum pith_status get(struct pith_plans *plans, uint32_t batch, const struct plans_once *once,
+                            struct pith_plan **plan, struct pith_error *err)
 {
     if (!plans || !plan)
         return PITH_ERR_ARGUMENT;
-    struct kept key = key_of(plans, batch), *found = find(plans, &key);
+    struct kept key = key_of(plans, batch);
+    key.last_row_of = once ? once->last_row_of : 0;
+    struct kept *found = find(plans, &key);
     enum pith_status st = PITH_OK;
     if (!found) {
         plans->opts.batch = batch;
+        plans->opts.last_row_of = key.last_row_of;
         st = pith_sizes_apply(plans->sizes, &plans->opts, err);
         if (st)
             return st;
-        key.once = once;
-        key.memory = take_oldest(plans, once, last, &key.bytes);
+        key.once = once != NULL;
+        key.memory = take_oldest(plans, key.once, once ? once->last : NULL, &key.bytes);
         st = make_plan(plans, &key);
         st = st ? st : keep(plans, &key);
         if (st) {
@@ -256,14 +266,14 @@ static enum pith_status get(struct pith_plans *plans, uint32_t batch, bool once,
 enum pith_status pith_plans_get(struct pith_plans *plans, uint32_t batch, struct pith_plan **plan,
                                 struct pith_error *err)
 {
-    return get(plans, batch, false, NULL, plan, err);
+    return get(plans, batch, NULL, plan, err);
 }
 
 enum pith_status pith_plans_get_once(struct pith_plans *plans, uint32_t batch,
-                                     const struct pith_plan *last, struct pith_plan **plan,
+                                     const struct plans_once *once, struct pith_plan **plan,
                                      struct pith_error *err)
 {
-    return get(plans, batch, true, last, plan, err);
+    return get(plans, batch, once, plan, err);
 }
 
 enum pith_status pith_plans_need(struct pith_plans *plans, uint32_t batch, struct pith_need *need)
@@ -277,6 +287,7 @@ enum pith_status pith_plans_need(struct pith_plans *plans, uint32_t batch, struc
     }
     struct pith_opts opts = plans->opts;
     opts.batch = batch;
+    opts.last_row_of = 0;
     opts.weights_of = NULL;
     enum pith_status st = pith_sizes_apply(plans->sizes, &opts, NULL);
     return st ? st : pith_plan_size(plans->blob, plans->blob_bytes, &opts, need);

@@ -5,11 +5,17 @@
 
 #include "pith_host.h"
 
+/* last: a plan whose outputs are still read, which keeps its memory; or NULL. last_row_of: of
+ * struct pith_opts. */
+struct plans_once {
+    const struct pith_plan *last;
+    uint32_t last_row_of;
+};
+
 /* pith_plans_get, as for each length of a cache that grows. Of such plans two are kept, and the
- * next takes the memory of the older one, which is in the caches and needs no new pages. last: a
- * plan whose outputs are still read, which keeps its memory; or NULL. */
+ * next takes the memory of the older one, which is in the caches and needs no new pages. */
 enum pith_status pith_plans_get_once(struct pith_plans *plans, uint32_t batch,
-                                     const struct pith_plan *last, struct pith_plan **plan,
+                                     const struct plans_once *once, struct pith_plan **plan,
                                      struct pith_error *err);
 
 #endif

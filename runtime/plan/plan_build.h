@@ -51,6 +51,7 @@ struct builder {
     uint64_t weights_bytes, arena_bytes;
     uint64_t scratch_bytes; /* the largest of one step */
     uint64_t fill_bytes;    /* scratch of pith_plan_fill */
+    uint32_t last_row;      /* the node that reads the last row of input 0 alone, or PLAN_NONE */
 };
 
 /* After the graph was read: keeps the weights that are decoded or prepared, and gives the memory of
@@ -66,6 +67,10 @@ static inline struct weight *kept_weight(const struct builder *b, uint32_t c)
 /* The elements of the constant v in opts.weights_of, or in what that borrows from; NULL: they are
  * not there. */
 void *pith_build_data_elsewhere(const struct builder *b, uint32_t v);
+
+/* last_row.c: sets last_row, and the shapes of values that have one row for it; or, where all is
+ * computed, opts.last_row_of to 0. Before values are described. */
+void pith_plan_last_row(struct builder *b);
 
 /* Decides which values share storage, and drops the nodes that then have nothing to do. in_place:
  * an elementwise operator and its input, and a Concat and what it alone reads; share: views and

@@ -256,6 +256,9 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     if (!b->node || !b->vp)
         return PITH_ERR_SPACE;
+    b->last_row = PLAN_NONE;
+    if (BUILT_PART(SIZES))
+        pith_plan_last_row(b);
     st = describe_values(b);
     if (st)
         return st;
@@ -371,7 +374,7 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
               add_all(c.n_nodes, WORK_PER_NODE, &tables) &&
               add_all(c.n_grids, sizeof(struct grid_operand), &tables) &&
               add_all(c.n_changing, WORK_PER_CHANGING, &tables) &&
-              add_all(c.n_weighted, WORK_PER_WEIGHTED, &tables) &&
+              add_all(c.n_weighted + (opts.last_row_of != 0), WORK_PER_WEIGHTED, &tables) &&
               add_all(c.n_refs, WORK_PER_INPUT, &tables) &&
               add_all(c.n_kept, WORK_PER_KEPT, &tables) &&
               add_all(1, tables > c.bytes ? tables : c.bytes, &all) &&
@@ -464,9 +467,14 @@ static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
     struct pith_plan *plan = b->plan;
     for (uint32_t v = 0; v < plan->graph.n_values; v++)
         plan->value[v].data = address_of(b, v, weights, arena);
-    for (uint32_t i = 0; i < plan->n_extra; i++)
-        if (plan->extra[i].value != PLAN_NONE)
-            plan->extra[i].view.data = plan->value[plan->extra[i].value].data;
+    for (uint32_t i = 0; i < plan->n_extra; i++) {
+        struct extra_view *x = &plan->extra[i];
+        const struct tview *of = x->value == PLAN_NONE ? NULL : &plan->value[x->value];
+        if (of && of->data)
+            x->view.data =
+                (uint8_t *)of->data +
+                (shape_elems(&of->shape) - shape_elems(&x->view.shape)) * pith_type_bytes(of->type);
+    }
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct step_need *sn = &b->step_need[i];
         if (sn->prep_bytes)

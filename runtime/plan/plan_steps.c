@@ -160,8 +160,8 @@ static bool needs_step(struct builder *b, uint32_t n)
     return false;
 }
 
-/* The constant v as a view that differs from the value's own. Extra views exist where an
- * operator must see a constant otherwise than others do: as [O], or as a weight without data. */
+/* The value v as a view that differs from the value's own. Extra views exist where an operator must
+ * see it otherwise than others do: as [O], as a weight without data, the last row alone. */
 static struct tview *add_extra(struct pith_plan *plan, uint32_t v, const struct shape *shape,
                                uint32_t data_of)
 {
@@ -191,7 +191,14 @@ static uint32_t count_extras(const struct builder *b, uint32_t n)
     const struct graph_node *node = &b->plan->graph.nodes[n];
     return (uint32_t)(node->n_in > 0 && is_read_as_data(b, node, 0)) +
            (uint32_t)(node->n_in > 1 && is_read_as_data(b, node, 1)) +
-           (uint32_t)takes_conv_bias(b, n);
+           (uint32_t)takes_conv_bias(b, n) + (uint32_t)(n == b->last_row);
+}
+
+static const struct tview *add_last_row(struct pith_plan *plan, uint32_t v)
+{
+    struct shape row = plan->value[v].shape;
+    row.dim[row.rank - 2] = 1;
+    return add_extra(plan, v, &row, v);
 }
 
 /* args.weight is set where the operator prepares; in[i] then has a shape and no data. */
@@ -208,6 +215,8 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
         if (is_read_as_data(b, node, i))
             in[i] = add_extra(plan, v, &plan->value[v].shape, PLAN_NONE);
     }
+    if (n == b->last_row)
+        in[0] = add_last_row(plan, node->in[0]);
     if (takes_conv_bias(b, n)) {
         uint32_t bias = b->node[n].bias;
         struct shape per_channel = {.rank = 1, .dim = {plan->value[node->first_out].shape.dim[1]}};

@@ -30,8 +30,9 @@ struct step {
     uint64_t prep_form;                   /* of args.prep: op_need.prep_form */
 };
 
-/* A view of a value that differs from the value's own: a bias as [O] (data: the value's), or
- * a weight that its operator prepares (value PLAN_NONE, data NULL). */
+/* A view of a value that differs from the value's own: a bias as [O], its last row (data: the
+ * value's last elements, as many as the view has), or a weight that its operator prepares (value
+ * PLAN_NONE, data NULL). */
 struct extra_view {
     struct tview view;
     uint32_t value;

@@ -229,12 +229,78 @@ static void test_shares(void **state)
         }
 }
 
+/* ids [1, S], rows of a table, a product with a weight, then per column + bias and tanh; read by
+ * another output, too, where `shared`. */
+static struct pith_buffer scorer(bool behind, bool shared)
+{
+    static const uint32_t ids[] = {1, 5}, table[] = {9, 33}, weight[] = {33, 70}, bias[] = {70};
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    struct pith_buffer packed = {0};
+    struct pith_error err = {0};
+    m->inputs[m->n_inputs++] = add_value(m, "ids", PITH_I64, 2, ids);
+    uint32_t t = add_constant(m, &r, "table", 2, table), w = add_constant(m, &r, "w", 2, weight);
+    uint32_t b = add_constant(m, &r, "b", 1, bias);
+    uint32_t v = add_node(m, PITH_OP_GATHER, "look", "rows", 2, (uint32_t[]){t, 0})->out[0];
+    v = add_node(m, PITH_OP_MATMUL, "product", "sums", 2, (uint32_t[]){v, w})->out[0];
+    if (behind) {
+        v = add_node(m, PITH_OP_ADD, "add", "biased", 2, (uint32_t[]){v, b})->out[0];
+        v = add_node(m, PITH_OP_TANH, "cap", "logits", 1, &v)->out[0];
+    }
+    m->outputs[m->n_outputs++] = v;
+    if (shared)
+        m->outputs[m->n_outputs++] = add_node(m, PITH_OP_RELU, "more", "more", 1, &v)->out[0];
+    if (pith_model_infer_shapes(m, &err) ||
+        pith_model_read_sizes(m, "size S 5 9\ndim 0 1 S", &err) ||
+        pith_model_pack(m, NULL, &packed, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    return packed;
+}
+
+/* Scores of a prompt are those of its last token, which alone are computed where that can be. */
+static void test_last_row(void **state)
+{
+    (void)state;
+    static const int64_t prompt[] = {2, 8, 0, 3, 1, 7};
+    for (uint32_t k = 0; k < 4; k++) {
+        struct pith_buffer b = scorer(k % 2, k / 2);
+        struct pith_plans *p = NULL;
+        struct pith_generator *g = NULL;
+        struct pith_plan *plan;
+        struct pith_tensor t;
+        struct pith_error err = {0};
+        const float *scores, *all;
+        uint32_t n;
+        assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
+        assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+        assert_int_equal(pith_generator_run(g, prompt, 6, &scores, &n, &err), PITH_OK);
+        assert_int_equal(n, 70);
+        /* plans of all rows are others */
+        assert_int_equal(pith_plans_get(p, 1, &plan, &err), PITH_OK);
+        assert_int_equal(pith_plan_output(plan, 0, &t), PITH_OK);
+        assert_int_equal(t.dim[1], 6);
+        all = (const float *)t.data + 5 * 70;
+        assert_int_equal(scores == all, k / 2);
+        memcpy(pith_plan_input_data(plan, 0), prompt, sizeof prompt);
+        float kept[70];
+        memcpy(kept, scores, sizeof kept);
+        assert_int_equal(pith_plan_run(plan), PITH_OK);
+        for (uint32_t i = 0; i < 70; i++)
+            assert_float_equal(kept[i], all[i], 1e-5);
+        assert_true(fabsf(kept[0] - kept[1]) > 1e-3f);
+        pith_generator_close(g);
+        pith_plans_close(p);
+        pith_buffer_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cache),       cmocka_unit_test(test_failed_run),
         cmocka_unit_test(test_other_names), cmocka_unit_test(test_best),
-        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_shares),      cmocka_unit_test(test_last_row),
     };
     return cmocka_run_group_tests_name("generator", tests, NULL, NULL);
 }

@@ -46,6 +46,7 @@ int main(void)
     MEMBER(pith_opts, n_changes);
     MEMBER(pith_opts, changes);
     MEMBER(pith_opts, weights_of);
+    MEMBER(pith_opts, last_row_of);
     printf("pith_opts - %zu\n", sizeof(struct pith_opts));
     return 0;
 }
