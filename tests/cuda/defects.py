@@ -90,11 +90,10 @@ def compile_host(cc, folder, file, out):
                     '-o', out], check=True)
 
 
-def fails(command, kernels):
-    """Whether it ends with an error, or takes longer than two minutes. The first that is reported ends it: the rest takes time.
-    Of cases that launch other kernels alone nothing is to be seen: they are left out."""
-    environment = os.environ if kernels is None else {**os.environ, 'ONLY_KERNELS': f' {kernels} '}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
+def fails(command, added):
+    """Whether it ends with an error, or takes longer than two minutes, with `added` to the environment. The first that is reported
+    ends it: the rest takes time."""
+    with subprocess.Popen(command, env={**os.environ, **added}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
         late = threading.Timer(120, program.kill)
         late.start()
         for line in program.stderr:
@@ -104,7 +103,7 @@ def fails(command, kernels):
         return program.wait() != 0
 
 
-def notices(cc, build, command, obj, rest, work, kernels):
+def notices(cc, build, command, obj, rest, work, added):
     """Whether the program, linked with the changed object, fails. Of what is there twice, the changed comes first and is taken."""
     program, *arguments = command.split()
     parts = ['-Wl,--allow-multiple-definition', os.path.join(build, 'tests/cuda', program + '.o'), obj]
@@ -114,7 +113,7 @@ def notices(cc, build, command, obj, rest, work, kernels):
         parts += ['-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda', f)) for f in ('fake', 'fake_blas')]
     exe = os.path.join(work, 'changed')
     subprocess.run([*cc, *parts, *rest, '-o', exe], check=True)
-    return fails([exe, *arguments], kernels)
+    return fails([exe, *arguments], added)
 
 
 def main():
@@ -134,15 +133,18 @@ def main():
                 continue
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)
-            kernels = None
             if file.startswith('kernels/'):
                 wanted = concerned(folder, os.path.basename(file))
                 kernels = kernels_of(folder, wanted)
                 compile_kernels(cc, folder, wanted, obj, [] if new is not None else ['-O3', old])
+                # Cases that launch other kernels alone cannot fail: they are left out.
+                added = {} if kernels is None else {'ONLY_KERNELS': f' {kernels} '}
             else:
+                # What the host does wrong does not depend on the order of lanes and blocks: a case runs in one of them.
+                added = {'ORDERS_IN_TURN': '1'}
                 compile_host(cc, folder, file, obj)
             planted += 1
-            if not notices(cc, build, program, obj, rest, work, kernels):
+            if not notices(cc, build, program, obj, rest, work, added):
                 print(f'NOT NOTICED: {file}: {old} => {new}')
                 missed += 1
     print(f'{planted} defects planted, {missed} not noticed')
