@@ -43,7 +43,7 @@ $(FAST_runtime:%=$(O)/runtime/\%/%.o): FILE_CFLAGS := $(TIGHT)
 $(O)/runtime/decode/%.o $(LONG_runtime:%=$(O)/runtime/ops/%.o): FILE_CFLAGS := $(TIGHT) $(SCALAR_TAILS)
 $(SMALL_runtime:%=$(O)/runtime/%.o): FILE_CFLAGS := -Os
 # Their loops over vectors are unrolled whole: with the checks of UBSan clang 14 takes minutes for each.
-UNROLLED_runtime := $(O)/runtime/kernels/x86/gemm_f32_avx512.o $(O)/runtime/kernels/x86/row_f32_avx2.o $(O)/runtime/kernels/x86/row_f32_avx512.o
+UNROLLED_runtime := $(O)/runtime/kernels/x86/gemm_f32_avx2.o $(O)/runtime/kernels/x86/gemm_f32_avx512.o $(O)/runtime/kernels/x86/row_f32_avx2.o $(O)/runtime/kernels/x86/row_f32_avx512.o
 $(UNROLLED_runtime): FILE_CFLAGS := -fno-sanitize=undefined
 # Where its loops begin decides over 5 %, and not where a linker happens to put the function.
 $(O)/runtime/kernels/x86/gemm_f32_avx512.o: FILE_CFLAGS += -falign-functions=64 -falign-loops=32
