@@ -34,7 +34,7 @@
 #define NUMBERS (1u << 27) /* put on grids, once with each sample: MobileNet-v2 has 16 samples */
 #define FIRST 4u           /* one in so many samples ranks the values and their candidates */
 #define LEAST_NARROWER 4u  /* tried in any case: down to a quarter of the range */
-#define REST 0.5
+#define REST 0.3
 #define GAIN 0.1
 #define ALIKE 0.03
 #define MIDDLE                                                                                     \
