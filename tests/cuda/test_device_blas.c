@@ -670,8 +670,7 @@ int main(void)
         cmocka_unit_test(test_products),        cmocka_unit_test(test_models_of_bytes),
         cmocka_unit_test(test_not_taken),       cmocka_unit_test(test_models),
         cmocka_unit_test(test_tiles_take_over), cmocka_unit_test(test_failing_product),
-        cmocka_unit_test(test_networks), /* the longest last: defects.py ends at the first failure
-                                          */
+        cmocka_unit_test(test_networks), /* the longest: defects.py ends at a failure */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
