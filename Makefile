@@ -222,7 +222,10 @@ TESTS_USE_pack := load
 TESTS_USE_quantize := load
 TESTS_USE_train := load calibrate
 visible_to_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
+# Tests are compiled once and run for a second: without the optimizer, which takes five times as long, but where they compute much.
+TESTS_THAT_COMPUTE := cuda huffman layers numeric rd runtime train
 define test_rules
+$$(O)/tests/$(1)/%.o: FILE_CFLAGS := $(if $(filter $(1),$(TESTS_THAT_COMPUTE)),-O1,-O0)
 $$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(INCLUDES) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
 $$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call visible_to_tests,$(1)),$$(O)/lib/$$(m).a)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call visible_to_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@

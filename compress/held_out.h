@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* held_out.h - which samples quantization is fitted to, and which validate it.
  *
- * Ranges, rounding, bias correction and re-estimation see the fitted samples alone. The held-out
- * ones choose (which layers stay float) and report. */
+ * Ranges, rounding and bias correction see the fitted samples alone. The held-out ones choose
+ * (which layers stay float) and report. */
 #ifndef HELD_OUT_H
 #define HELD_OUT_H
 

@@ -211,7 +211,7 @@ static void take_no_data(struct pith_quantize_opts *o)
     o->data = NULL;
     o->feed = NULL;
     o->rounding = PITH_ROUND_NEAREST;
-    o->bias_correct = o->reestimate = false;
+    o->bias_correct = false;
     o->keep_biases = true;
 }
 

@@ -157,9 +157,6 @@ struct pith_quantize_opts {
      * its bias, where it is more than chance: done where there is data. */
     bool bias_correct; /* insists: no data is an error */
     bool keep_biases;  /* not done */
-    bool reestimate;   /* instead, with data: scale and bias of each output channel so that its sums
-                          have the   mean and variance that the float network's have, as
-                          normalizations   estimated anew */
     bool same_bits;    /* every layer has weight_bits. Else, where these are fewer than 8, layers of
                         few weights    have more, up to 8: together at most 1 / PITH_WIDER_PART of all
                         weights' bits. Not    in fixed point, nor as_trained */

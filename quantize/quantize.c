@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "quantize/round/bias_correct.h"
-#include "quantize/round/channel_reestimate.h"
 #include "base/error_fill.h"
 #include "quantize/transform/expand_recurrent.h"
 #include "quantize/round/gptq_round.h"
@@ -44,16 +43,12 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
                                pith_weight_bits(o), most);
     if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
-    if (!pith_quantize_has_data(o) &&
-        (o->rounding >= PITH_ROUND_GPTQ || o->bias_correct || o->reestimate))
-        return bad_option(err, "GPTQ rounding, bias correction and re-estimation need data");
+    if (!pith_quantize_has_data(o) && (o->rounding >= PITH_ROUND_GPTQ || o->bias_correct))
+        return bad_option(err, "GPTQ rounding and bias correction need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "quantization-aware training sets the integers: give no data");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
-    if (o->reestimate && (o->bias_correct || o->keep_biases))
-        return bad_option(err,
-                          "re-estimation is in the place of bias correction and changes biases");
     return PITH_OK;
 }
 
@@ -162,18 +157,12 @@ static bool has_goals(const struct pith_quantize_opts *o)
     return o->rounding == PITH_ROUND_ADAPTIVE || (o->rounding == PITH_ROUND_DEFAULT && few_bits);
 }
 
-static bool wants_goals(const struct pith_quantize_opts *o)
-{
-    return has_goals(o) || o->reestimate;
-}
-
 /* The standard error of the correction needs independent samples. What is apart has the float
  * network's bias. */
 static bool shifts_biases(const struct improver *i, const struct layer_inputs *in,
                           const struct integer_layer *l)
 {
-    return !l->apart &&
-           ((i->opts->reestimate && in->goal) || !(i->opts->keep_biases || in->in_loop));
+    return !l->apart && !i->opts->keep_biases && !in->in_loop;
 }
 
 /* Feedback depends little on what other layers lose, so one rounding serves several networks. */
@@ -210,8 +199,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->shared.both_ways)
         st = round_layer(i, &rounded, shifts, l);
     if (!st && shifts)
-        st = i->opts->reestimate && in->goal ? pith_reestimate_channels(in, l)
-                                             : pith_bias_correct(&rounded, i->opts->runtime, l);
+        st = pith_bias_correct(&rounded, i->opts->runtime, l);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
@@ -221,7 +209,7 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
     const struct pith_quantize_opts *opts = plan->opts;
     struct improver i = {.opts = opts, .net = net};
     const struct integer_walk walk = {
-        .net = net, .plan = plan, .goals = wants_goals(opts), .improve = improve_layer, .user = &i};
+        .net = net, .plan = plan, .goals = has_goals(opts), .improve = improve_layer, .user = &i};
     if (!pith_quantize_has_data(opts) || net->n_layers == 0 ||
         (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
         return PITH_OK;

@@ -15,6 +15,7 @@ static const struct {
     {"quantize", "blocks", NULL},
     {"quantize", "fine", NULL},
     {"quantize", "int16_activations", NULL},
+    {"quantize", "reestimate", NULL},
     {"train", "assignment_temperature", NULL},
     {"train", "average", NULL},
     {"train", "dampening", "oscillation_damping"},

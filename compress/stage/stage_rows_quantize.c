@@ -159,8 +159,6 @@ static const struct pith_option rows[] = {
     PITH_OWN_ROW("bias_correct", &pith_own_bias_correct, "true|false",
                  "bias correction (default: true with -d)", PITH_ADVANCED(methods),
                  .option = "keep-biases", .source = "Nagel et al., 2019, Data-free quantization"),
-    PITH_ROW(FLAG, "reestimate", quantize.reestimate, NULL,
-             "restore each channel's mean and variance", PITH_ADVANCED(methods)),
     PITH_ROW(FLAG, "same_bits", quantize.same_bits, NULL, "do not give small layers more bits",
              PITH_ADVANCED(methods)),
     PITH_ROW(CHOICE, "data", synthetic, NULL, NULL, .words = made_up, .flags = PITH_OPTION_RECIPE),

@@ -160,10 +160,9 @@ static enum pith_status adaptive(struct pith_error *err)
     return run_stage(&made.pictures, &s, NULL, err);
 }
 
-static enum pith_status fine_and_reestimated(struct pith_error *err)
+static enum pith_status fine(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
-    s.quantize.reestimate = true;
     s.all_integers = true;
     return run_stage(&made.pictures, &s, NULL, err);
 }
@@ -338,7 +337,7 @@ static int tear_down(void **state)
 /* Listing weights works without its table of visited ones. */
 SCENE(quantize, true, 13)
 SCENE(adaptive, true, 17)
-SCENE(fine_and_reestimated, true, 17)
+SCENE(fine, true, 17)
 SCENE(fixed_point, true, 17)
 SCENE(without_data, true, 17)
 SCENE(several_inputs, true, 13)
@@ -354,20 +353,13 @@ SCENE(session, false, 1)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_adaptive),
-        cmocka_unit_test(test_fine_and_reestimated),
-        cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_without_data),
-        cmocka_unit_test(test_several_inputs),
-        cmocka_unit_test(test_train),
-        cmocka_unit_test(test_sense),
-        cmocka_unit_test(test_pack_full),
-        cmocka_unit_test(test_pack_compact),
-        cmocka_unit_test(test_write_onnx),
-        cmocka_unit_test(test_unpack),
-        cmocka_unit_test(test_import_onnx),
-        cmocka_unit_test(test_session),
+        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_adaptive),
+        cmocka_unit_test(test_fine),         cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_without_data), cmocka_unit_test(test_several_inputs),
+        cmocka_unit_test(test_train),        cmocka_unit_test(test_sense),
+        cmocka_unit_test(test_pack_full),    cmocka_unit_test(test_pack_compact),
+        cmocka_unit_test(test_write_onnx),   cmocka_unit_test(test_unpack),
+        cmocka_unit_test(test_import_onnx),  cmocka_unit_test(test_session),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

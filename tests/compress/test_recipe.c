@@ -403,8 +403,7 @@ TEST(keys_of_quantize_are_read)
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
         "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
         "{\"do\":\"quantize\",\"activations\":16,\"equalize\":true,\"floats\":\"bf16\"},"
-        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"keep\":[\"a\",\"b*\"],"
-        "\"reestimate\":true}]}");
+        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"keep\":[\"a\",\"b*\"]}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
     assert_true(pith_weight_bits(&s[0].quantize) == 16 &&
@@ -418,7 +417,7 @@ TEST(keys_of_quantize_are_read)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
-    assert_true(s[3].quantize.n_keep == 2 && s[3].quantize.reestimate);
+    assert_true(s[3].quantize.n_keep == 2);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -428,7 +427,6 @@ TEST(keys_of_quantize_are_read)
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].equalize);
     assert_string_equal(back->stages[3].keep[1], "b*");
-    assert_true(back->stages[3].quantize.reestimate);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
     free(text);
     free(again);

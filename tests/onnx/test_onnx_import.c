@@ -241,7 +241,7 @@ static struct proto wire_graph(const char *const *nodes, size_t n, int64_t opset
 {
     struct proto g = {0};
     for (size_t i = 0; i < n; i++) {
-        char name[8];
+        char name[24];
         snprintf(name, sizeof name, "n%zu", i);
         proto_message(&g, GRAPH_NODE, build_node("Add", name, nodes[i]));
     }

@@ -209,14 +209,14 @@ TEST(operators_behind_a_layer_are_folded)
  * else reads the values takes one scale. */
 TEST(depthwise_inputs_have_a_scale_a_channel)
 {
-    enum { NO_STATISTICS, BY_CHANNEL, READ_BY_ADD, N_CASES };
+    enum { NO_STATISTICS, BY_CHANNEL, READ_BY_MUL, N_CASES };
     for (int k = 0; k < N_CASES; k++) {
         struct built b = begin_image(5);
         static const float most[CHANNELS] = {100, 10, 1, 0};
         float x[CHANNELS * SIDE * SIDE];
         conv(&b, "a", CHANNELS, CHANNELS, CHANNELS);
-        if (k == READ_BY_ADD)
-            b.at = add_node(b.m, PITH_OP_ADD, "add", "add.out", 2,
+        if (k == READ_BY_MUL)
+            b.at = add_node(b.m, PITH_OP_MUL, "mul", "mul.out", 2,
                             (const uint32_t[]){b.at, b.m->inputs[0]})
                        ->out[0];
         end(&b);
@@ -240,7 +240,7 @@ TEST(depthwise_inputs_have_a_scale_a_channel)
         double snr = snr_db(before, after, sizeof x / sizeof *x);
         const struct pith_node *q = first_op(b.m, PITH_OP_QUANTIZE);
         assert_int_equal(b.m->values[q->in[1]].rank, k == BY_CHANNEL);
-        assert_true(k == BY_CHANNEL ? snr > 38 : k == READ_BY_ADD || snr < 30);
+        assert_true(k == BY_CHANNEL ? snr > 38 : k == READ_BY_MUL || snr < 30);
         pith_model_free(b.m);
     }
 }

@@ -161,7 +161,6 @@ TEST(products_share)
     is_stored_once(gemm, (struct pith_quantize_opts){0}, false);
     is_stored_once(gemm, (struct pith_quantize_opts){.rounding = PITH_ROUND_NEAREST}, true);
     is_stored_once(gemm, (struct pith_quantize_opts){.per_tensor = true}, true);
-    is_stored_once(gemm, (struct pith_quantize_opts){.reestimate = true}, true);
 }
 
 TEST(convolutions_share)
@@ -204,7 +203,6 @@ TEST(both_ways_share)
     struct wanted gemm = {.op = PITH_OP_GEMM, .readers = READERS, .both_ways = true};
     is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
     is_stored_once(gemm, (struct pith_quantize_opts){0}, false);
-    is_stored_once(gemm, (struct pith_quantize_opts){.reestimate = true}, true);
     gemm.readers = 2;
     gemm.pruned = true;
     is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
