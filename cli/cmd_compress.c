@@ -19,7 +19,6 @@
 #include "pith_compress.h"
 #include "pith_host.h"
 #include "model/plain_copy.h"
-#include "core/tensor.h"
 #include "ranks_start.h"
 #include "cli/common/stage_options.h"
 #include "stage_command.h"
@@ -572,24 +571,6 @@ static bool is_done(const struct compress_options *o)
            pith_goal_compress_is_done(o->checkpoint, o->common.output);
 }
 
-/* In the types that the file has: of f16 and of integers fewer than as f32. Codebooks count as f32.
- */
-static uint64_t constant_bytes(const struct pith_model *m)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < m->n_values; i++) {
-        const struct pith_const *c = m->values[i].constant;
-        if (!c)
-            continue;
-        const enum pith_type type = c->integers ? c->integers->type
-                                    : c->stored ? c->stored
-                                                : m->values[i].type;
-        bytes += c->count * (uint64_t)pith_type_bytes(type) +
-                 (c->integers ? c->integers->n * sizeof(float) : 0);
-    }
-    return bytes;
-}
-
 static enum cli_exit run_with_output(struct compress_options *o, const char *path)
 {
     struct pith_import_opts import;
@@ -606,7 +587,8 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     if (!rc)
         rc = cli_load_model(path, &import, &m);
     if (!rc)
-        before_bytes = constant_bytes(m);
+        for (uint32_t i = 0; i < m->n_values; i++)
+            before_bytes += pith_stored_bytes(&m->values[i]);
     if (!rc && searches(o, recipe)) {
         rc = drop_large_codebooks(&m);
         if (!rc)

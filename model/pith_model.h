@@ -254,6 +254,9 @@ void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *
 const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v);
 /* Elements of a value: the product of its dimensions, an open batch counted as 1. */
 uint64_t pith_value_elems(const struct pith_value *v);
+/* Bytes of a constant in the type that its file has: of f16 and of integers, with their scales,
+ * fewer than as f32. Codebooks count as f32. Without a constant 0. */
+uint64_t pith_stored_bytes(const struct pith_value *v);
 /* Is the operator where the body of a loop or branch begins, ends? */
 bool pith_opens_body(uint32_t op);
 bool pith_closes_body(uint32_t op);

@@ -2,6 +2,7 @@
 /* value_uses.c - who gives a value and who reads it, and what it is called. */
 #include "pith_model.h"
 
+#include "core/tensor.h"
 #include "op_interface/op_traits.h"
 
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
@@ -34,6 +35,15 @@ const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t
             if (m->nodes[i].out[k] == v)
                 return &m->nodes[i];
     return NULL;
+}
+
+uint64_t pith_stored_bytes(const struct pith_value *v)
+{
+    const struct pith_const *c = v->constant;
+    if (!c)
+        return 0;
+    const enum pith_type type = c->integers ? c->integers->type : c->stored ? c->stored : v->type;
+    return c->count * pith_type_bytes(type) + (c->integers ? c->integers->n * sizeof(float) : 0);
 }
 
 uint64_t pith_value_elems(const struct pith_value *v)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"
+#include "core/tensor.h"
 #include "base/number_text.h"
 #include "base/snr.h"
-#include "core/tensor.h"
 #include "facts.h"
 #include "op_interface/op_traits.h"
 #include "pith_host.h"
@@ -42,13 +42,6 @@ static enum pith_status open_engine(struct report *r, struct report_side *s)
     return pith_engine_open_packed(s->packed, &opts, &s->engine, r->err);
 }
 
-/* In an ONNX file each weight is an array of its type. */
-static uint64_t array_bytes(const struct pith_value *v)
-{
-    const enum pith_type type = v->constant->stored ? v->constant->stored : v->type;
-    return v->constant->count * pith_type_bytes(type);
-}
-
 static enum pith_status list_weights(struct report_side *s, struct pith_error *err)
 {
     s->ref = calloc(s->m->n_nodes + (size_t)1, sizeof *s->ref);
@@ -57,7 +50,7 @@ static enum pith_status list_weights(struct report_side *s, struct pith_error *e
         return pith_error_no_memory(err);
     s->n_refs = pith_model_all_weights(s->m, s->ref);
     for (uint32_t i = 0; i < s->n_refs; i++)
-        s->bytes[i] = s->onnx ? array_bytes(&s->m->values[s->ref[i].value])
+        s->bytes[i] = s->onnx ? pith_stored_bytes(&s->m->values[s->ref[i].value])
                               : tensor_bytes(&s->account->tensor[s->ref[i].value - s->m->n_inputs]);
     return PITH_OK;
 }
