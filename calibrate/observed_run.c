@@ -126,6 +126,7 @@ enum pith_status pith_observed_run_open(struct observed_run *run, const struct p
                                  .threads = opts->threads,
                                  .cpu_mask = opts->cpu_mask,
                                  .ordered = true, /* ranges are alike on every CPU */
+                                 .weights_of = run->weights_of,
                                  .user = run,
                                  .observe = run->answers_only ? NULL : observe};
     struct pith_model ends = *m;

@@ -17,7 +17,8 @@ struct observed_run {
      * may be fused. */
     bool answers_only;
     bool own_sizes; /* pictures of several sizes run each at its own; else as they are cut */
-    const struct pith_model *m; /* borrows, as all it is opened with */
+    const struct pith_engine *weights_of; /* of a run of the same model, open as long; or NULL */
+    const struct pith_model *m;           /* borrows, as all it is opened with */
     const struct pith_calibrate_opts *opts;
     struct pith_feed_input one;
     struct pith_feed feed;      /* opts->feed, or of opts->data */
@@ -29,7 +30,7 @@ struct observed_run {
     bool mismatch;
 };
 
-/* see, user, answers_only and own_sizes are set, all else is 0. Close in any case. */
+/* see, user, answers_only, own_sizes and weights_of are set, all else is 0. Close in any case. */
 enum pith_status pith_observed_run_open(struct observed_run *run, const struct pith_model *m,
                                         const struct pith_calibrate_opts *opts,
                                         struct pith_error *err);

@@ -262,12 +262,13 @@ enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, ui
 static enum pith_status open_lane(struct output_trial *t, struct trial_lane *l)
 {
     l->trial = t;
-    l->run = (struct observed_run){.see = see, .see_other = see_other, .user = l};
+    l->run = (struct observed_run){
+        .see = see, .see_other = see_other, .user = l, .weights_of = t->lane[0].run.engine};
     return pith_observed_run_open(&l->run, t->m, &t->opts, t->err);
 }
 
-/* Each with a plan of its own, which takes no other threads. */
-static enum pith_status open_lanes(struct output_trial *t)
+/* Each with a plan of its own, which takes no other threads; one sample has all of them. */
+static enum pith_status open_lanes(struct output_trial *t, uint32_t most)
 {
     const uint32_t threads = t->opts.threads;
     t->opts.threads = 1;
@@ -278,8 +279,9 @@ static enum pith_status open_lanes(struct output_trial *t)
     t->apart = !st && f->steps == 1 && f->feed->n_states == 0;
     if (st || threads <= 1)
         return st;
-    if (!t->apart) {
+    if (!t->apart || most == 1 || pith_observed_run_samples(&t->lane[0].run) == 1) {
         pith_observed_run_close(&t->lane[0].run);
+        t->lane[0].run = (struct observed_run){0};
         t->opts.threads = threads;
         return open_lane(t, &t->lane[0]);
     }
@@ -373,7 +375,7 @@ enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_mode
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < m->n_outputs; i++)
         t->is_output[pith_answer_value(m, i)] = true;
-    st = open_lanes(t);
+    st = open_lanes(t, most);
     return st ? st : keep_samples(t, most);
 }
 

@@ -268,7 +268,9 @@ static enum cli_exit sense(struct sensing *s)
                                          .trials = s->trial,
                                          .n_trials = s->n_trials};
     cli_progress_start(&s->bar, &s->o->common, "sense", s->n_trials);
-    enum pith_status st = pith_sense(s->m, &opts, &s->found, &err);
+    enum pith_status st = pith_model_merge_convs(s->m, &err); /* as quantize does */
+    if (!st)
+        st = pith_sense(s->m, &opts, &s->found, &err);
     cli_progress_end(&s->bar);
     return st ? cli_fail(&err) : print(s);
 }

@@ -200,7 +200,7 @@ static enum pith_status open_pieces(struct layer_trial *t, const struct split *s
                                     struct pith_error *err)
 {
     struct pith_model piece = s->piece;
-    const struct pith_engine_opts o = {
+    struct pith_engine_opts o = {
         .size_bytes = sizeof o, .cpu_mask = t->samples.cpu_mask, .ordered = true};
     memset(t->from, 0, s->was->n_values * sizeof *t->from);
     memset(t->to, 0, s->was->n_values * sizeof *t->to);
@@ -216,8 +216,10 @@ static enum pith_status open_pieces(struct layer_trial *t, const struct split *s
     if (st)
         return st;
     const struct pith_packed packed = {.data = t->file.data, .bytes = t->file.bytes};
-    for (uint32_t i = 0; i < t->outputs.n_lanes && !st; i++)
+    for (uint32_t i = 0; i < t->outputs.n_lanes && !st; i++) {
         st = pith_engine_open_packed(&packed, &o, &t->piece[i].engine, err);
+        o.weights_of = t->piece[0].engine;
+    }
     return st;
 }
 

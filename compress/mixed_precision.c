@@ -344,7 +344,8 @@ static enum pith_status try_each(struct allocation *k)
         st = pith_layer_trial_open(&trial, &k->before, k->request->samples, trial_samples(k),
                                    k->err);
     const bool can = !st;
-    const double little = LEAST * noise_now(k) / k->answers.all.signal;
+    const double share = noise_now(k) / k->answers.all.signal,
+                 little = isfinite(share) ? LEAST * share : 0;
     back = pith_held_out_pick(k->request->held, PART_FITTED, k->err);
     st = st && st != PITH_ERR_UNSUPPORTED ? st : back;
     for (uint32_t i = 0; i < k->n_candidates && !st; i++) {

@@ -244,7 +244,9 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
                              rewrite_of(s));
-    else if (s->equalize)
+    else if (!r->loss.ranges_given) /* of branches, they would not be those of their sum */
+        st = pith_model_merge_convs(m, err);
+    if (!st && s->equalize)
         st = pith_equalize(m, &r->equalized, err);
     if (!st && smooths(m, s, context))
         st = smooth(m, s, context, samples, r, err);

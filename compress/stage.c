@@ -43,12 +43,11 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
     struct pith_cluster_opts opts = s->cluster;
     struct pith_opts runtime;
     double noise = 0, signal = 0;
-    uint32_t n_folded;
     enum pith_status st;
     r->cluster = calloc(m->n_nodes + 1u, sizeof *r->cluster);
     if (!r->cluster)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
-    st = pith_model_fold_batch_norm(m, &n_folded, err);
+    st = pith_model_merge_convs(m, err);
     pith_opts_init(&runtime, sizeof runtime);
     if (!st && threads > 1 && pith_threads_start(&runtime, threads))
         st = pith_error_no_memory(err);
@@ -81,11 +80,10 @@ static bool has_narrow_weight(const struct pith_model *m)
 static enum pith_status run_encode(struct pith_model *m, const struct pith_stage *s,
                                    struct pith_error *err)
 {
-    uint32_t n_folded;
     struct pith_pack_opts pack = pith_stage_pack_opts(s);
     enum pith_status st = s->encode.lossless     ? pith_find_exact(m, err)
                           : has_narrow_weight(m) ? PITH_OK
-                                                 : pith_model_fold_batch_norm(m, &n_folded, err);
+                                                 : pith_model_merge_convs(m, err);
     if (st)
         return st;
     if (pith_encode_chooses(&s->encode))

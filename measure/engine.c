@@ -36,6 +36,8 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
     e->opts.stop_user = o->stop_user;
     e->opts.choices = o->choices;
     e->opts.n_choices = o->n_choices;
+    if (o->weights_of)
+        e->opts.weights_of = o->weights_of->plan;
     if (o->profile)
         e->opts.clock_ns = pith_clock_ns;
 }
@@ -164,9 +166,10 @@ enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
     const struct pith_pack_opts pack = {.size_bytes = sizeof pack,
                                         .plain = opts && (opts->observe || opts->ordered)};
-    enum pith_status st = pith_model_pack(m, &pack, &e->packed, err);
-    e->image = e->packed.data;
-    e->image_bytes = e->packed.bytes;
+    const struct pith_engine *other = opts ? opts->weights_of : NULL;
+    enum pith_status st = other ? PITH_OK : pith_model_pack(m, &pack, &e->packed, err);
+    e->image = other ? other->image : e->packed.data;
+    e->image_bytes = other ? other->image_bytes : e->packed.bytes;
     return finish(e, m, opts, st, engine, err);
 }
 

@@ -54,6 +54,9 @@ struct pith_engine_opts {
     const char *blas;                /* as pith_cuda_allow_blas; NULL: not allowed */
     const struct pith_engine *share; /* runs on this engine's threads, which take turns; it is
                                         closed after the others. NULL: on `threads` of its own */
+    /* An engine of the same model, with these options, which runs as long: its image is run, and
+     * weights are read in the form that its plan has. NULL: they are this engine's own. */
+    const struct pith_engine *weights_of;
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */

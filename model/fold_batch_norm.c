@@ -23,7 +23,6 @@
 #include "channel_layer.h"
 #include "base/error_fill.h"
 #include "fold_grid.h"
-#include "merge_convs.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_traits.h"
@@ -482,21 +481,7 @@ enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err)
 {
-    if (!m)
-        return PITH_ERR_ARGUMENT;
-    uint32_t n = 0;
-    bool merged = true;
-    enum pith_status status = PITH_OK;
-    while (merged && !status) { /* a normalization behind merged branches folds in the next round */
-        uint32_t more = 0;
-        status = pith_model_fold_onto_grids(m, 23, 0, &more, err);
-        n += more;
-        if (!status)
-            status = pith_merge_convs(m, &merged, err);
-    }
-    if (!status && n_folded)
-        *n_folded = n;
-    return status;
+    return pith_model_fold_onto_grids(m, 23, 0, n_folded, err);
 }
 
 enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,

@@ -11,7 +11,7 @@
  * One convolution has to contain the other in window and group, so that no sum takes more work than
  * its larger branch. Left alone: branches whose result somebody else reads, weights that are
  * shared, pruned, clustered, quantized or stored in 2 bytes, attributes that follow open sizes. */
-#include "merge_convs.h"
+#include "pith_model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -242,19 +242,15 @@ static bool compute(const struct merger *g, const struct merge *s, float *w, flo
     return finite;
 }
 
-/* A new value with the name of value `like`, whose only reader goes; PITH_VALUE_NONE: none. */
-static uint32_t add_constant(struct merger *g, uint32_t like, const struct pith_value *shape,
-                             struct pith_const *c, float *data)
+/* Without a name: it is neither branch's. */
+static uint32_t add_constant(struct merger *g, const struct pith_value *shape, struct pith_const *c,
+                             float *data)
 {
     struct pith_value *v = &g->m->values[g->m->n_values];
     *v = *shape;
     v->name = "";
     v->constant = c;
     c->data = data;
-    if (like != PITH_VALUE_NONE && g->uses[like] == 1) {
-        v->name = g->m->values[like].name;
-        g->m->values[like].name = "";
-    }
     g->uses[g->m->n_values] = 1;
     g->producer[g->m->n_values] = UINT32_MAX;
     return g->m->n_values++;
@@ -280,15 +276,15 @@ static enum pith_status merge(struct merger *g, uint32_t add, struct merge *s, b
     c[0] = *like->constant;
     c[1].count = rows;
     in[0] = s->host.x;
-    in[1] = add_constant(g, host->in[1], like, &c[0], w);
-    in[2] = add_constant(g, pith_node_bias(host), &vector, &c[1], bias);
+    in[1] = add_constant(g, like, &c[0], w);
+    in[2] = add_constant(g, &vector, &c[1], bias);
     struct pith_node *node = &m->nodes[add];
     for (uint32_t i = 0; i < 2; i++) {
         const struct branch *b = i ? &s->guest : &s->host;
         if (b->node)
             g->dropped[b->node - m->nodes] = true;
     }
-    *node = (struct pith_node){.name = host->name,
+    *node = (struct pith_node){.name = node->name,
                                .op = host->op,
                                .attr = host->attr,
                                .in = in,
@@ -328,7 +324,8 @@ static enum pith_status try_node(struct merger *g, uint32_t i, bool *merged)
     return fits(g, &swapped) ? merge(g, i, &swapped, merged) : PITH_OK;
 }
 
-enum pith_status pith_merge_convs(struct pith_model *m, bool *any, struct pith_error *err)
+/* *any: some were merged. */
+static enum pith_status merge_sums(struct pith_model *m, bool *any, struct pith_error *err)
 {
     struct merger g = {.m = m};
     enum pith_status status = prepare(&g);
@@ -346,4 +343,17 @@ enum pith_status pith_merge_convs(struct pith_model *m, bool *any, struct pith_e
     if (status)
         return pith_error_no_memory(err);
     return *any ? pith_model_drop_unused(m, err) : PITH_OK;
+}
+
+/* A normalization behind merged branches folds in the next round. */
+enum pith_status pith_model_merge_convs(struct pith_model *m, struct pith_error *err)
+{
+    bool any = m != NULL;
+    enum pith_status status = m ? PITH_OK : PITH_ERR_ARGUMENT;
+    while (any && !status) {
+        status = pith_model_fold_batch_norm(m, NULL, err);
+        if (!status)
+            status = merge_sums(m, &any, err);
+    }
+    return status;
 }

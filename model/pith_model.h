@@ -226,9 +226,8 @@ const char *pith_weight_pattern(struct pith_model *m, const char *name);
 
 /* BatchNormalization after Conv or Gemm into weight and bias (on the way to encode). Masks stay;
  * a codebook on a folded tensor becomes one per channel. A weight that several nodes read is scaled
- * once, when all of them have a normalization with the same factors, else not at all. Sums of
- * convolutions of one value, such as the parallel branches of RepVGG, then become one convolution
- * (pith_model_fold_onto_grids leaves them). *n_folded: how many normalizations were folded. */
+ * once, when all of them have a normalization with the same factors, else not at all. *n_folded:
+ * how many normalizations were folded. */
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err);
 /* The same, and rounded to what a file stores in few bytes. step_bits, 0..23: where a weight's
@@ -238,6 +237,10 @@ enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_fo
 enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,
                                             uint32_t bias_levels, uint32_t *n_folded,
                                             struct pith_error *err);
+/* pith_model_fold_batch_norm, then sums of convolutions of one value, such as the parallel branches
+ * of RepVGG, become one convolution with the name of the sum. For a network that is run or stored:
+ * layers compared by name are those of pith_model_fold_batch_norm. PITH_ERR_MEMORY: some may be. */
+enum pith_status pith_model_merge_convs(struct pith_model *m, struct pith_error *err);
 /* Drops the nodes i with dropped[i]; m->nodes is changed where it is. */
 void pith_model_drop_nodes(struct pith_model *m, const bool *dropped);
 /* Drops values that no node, input or output names any more, and numbers the others anew. m->inputs

@@ -454,7 +454,7 @@ static enum pith_status search_and_report(struct job *j, struct pith_model *m,
     if (!st && j->goal->time > 0)
         st = pith_model_copy(m, &original, err);
     if (!st)
-        st = pith_model_fold_batch_norm(m, NULL, err);
+        st = pith_model_merge_convs(m, err);
     if (!st)
         st = search(j, m, original, r, err);
     st = j->status ? j->status : st;

@@ -52,7 +52,6 @@ void pith_plans_forget(struct pith_plans *plans, const struct pith_opts *opts)
                                  .sizes = plans->sizes};
     if (!opts || !(opts->flags & PITH_FLAG_NO_CHECKSUM))
         plans->opts.flags &= ~(uint32_t)PITH_FLAG_NO_CHECKSUM;
-    plans->opts.weights_of = NULL;
 }
 
 enum pith_status pith_plans_open(const void *blob, size_t bytes, const struct pith_opts *opts,

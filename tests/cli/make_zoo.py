@@ -57,6 +57,18 @@ def convolutions():
     samples("float", 2, 6, 6)
 
 
+def parallel_convolutions():
+    """Branches whose sum is one convolution, as in RepVGG."""
+    nodes = [node("Conv", "x w1", "a", pads=[1] * 4), node("Conv", "x w2", "b"), node("Add", "a b", "sum"),
+             node("Relu", "sum", "r"), node("Conv", "r w3", "c", pads=[1] * 4), node("BatchNormalization", "r g h m v", "d"),
+             node("Add", "c d", "sum2"), node("Relu", "sum2", "r2"), node("GlobalAveragePool", "r2", "p"),
+             node("Flatten", "p", "f"), node("Gemm", "f w4 b4", "y", "fc")]
+    weights = constants(w1=floats(8, 2, 3, 3), w2=floats(8, 2, 1, 1), w3=floats(8, 8, 3, 3), g=floats(8), h=floats(8),
+                        m=floats(8), v=np.abs(floats(8)) + 0.5, w4=floats(8, CLASSES), b4=floats(CLASSES))
+    save("parallel", nodes, [value("x", ["N", 2, 6, 6])], Y, weights)
+    samples("parallel", 2, 6, 6)
+
+
 def same_output_as_floats_and_bytes():
     """The same product twice; of the second the output is u8, with its scale beside it."""
     weights = constants(w=floats(IN, CLASSES), s=np.float32(0.05), z=np.uint8(120))
@@ -166,7 +178,7 @@ def unusual_weights():
 
 
 for make in (convolutions, integers, without_weights, unusual_outputs, bodies, constant_left, several_inputs,
-             unusual_weights, same_output_as_floats_and_bytes):
+             unusual_weights, same_output_as_floats_and_bytes, parallel_convolutions):
     make()
 with open("labels.csv", "w", encoding="ascii") as file:
     file.writelines(f"{i % CLASSES}\n" for i in range(SAMPLES))

@@ -72,7 +72,7 @@ static const struct merged {
 static void fold(struct pith_model *m, uint32_t n_nodes, const char *text)
 {
     struct pith_error err = {0};
-    assert_int_equal(pith_model_fold_batch_norm(m, NULL, &err), PITH_OK);
+    assert_int_equal(pith_model_merge_convs(m, &err), PITH_OK);
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     if (m->n_nodes != n_nodes)
         fail_msg("%s: %u nodes, expected %u", text, m->n_nodes, n_nodes);
