@@ -105,7 +105,7 @@ static inline struct proto build_value(const char *name, int type, const int64_t
     return info;
 }
 
-/* "a b -> c d"; a single quote stands for an input left out. */
+/* "a b -> c d"; a single quote stands for an input left out. name NULL: there is none. */
 static inline struct proto build_node(const char *op, const char *name, const char *links)
 {
     struct proto node = {0};
@@ -120,7 +120,8 @@ static inline struct proto build_node(const char *op, const char *name, const ch
             proto_bytes(&node, field, links, n);
         links += n + (links[n] == ' ');
     }
-    proto_text(&node, 3, name);
+    if (name)
+        proto_text(&node, 3, name);
     proto_text(&node, 4, op);
     return node;
 }

@@ -272,9 +272,9 @@ TEST(graph_errors)
 }
 
 /* One node of opset 6 on x: taken when its rules are those of opset 7. */
-static struct proto early_graph(const char *op, bool with_axis)
+static struct proto early_graph(const char *op, const char *name, bool with_axis)
 {
-    struct proto g = {0}, node = build_node(op, "n", "x x -> y");
+    struct proto g = {0}, node = build_node(op, name, "x x -> y");
     if (with_axis)
         build_attr_int(&node, "axis", 1);
     proto_message(&g, GRAPH_NODE, node);
@@ -285,15 +285,15 @@ static struct proto early_graph(const char *op, bool with_axis)
 
 TEST(early_opsets)
 {
-    struct proto file = early_graph("Add", false);
+    struct proto file = early_graph("Add", "n", false);
     struct pith_model *m = import(&file, NULL);
     assert_int_equal(m->nodes[0].op, PITH_OP_ADD);
     pith_model_free(m);
-    file = early_graph("Add", true);
+    file = early_graph("Add", NULL, true);
     refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'n' (Add) follows the rules of opset 6: convert the file to opset 7 or "
+           "net.onnx: node 'y' (Add) follows the rules of opset 6: convert the file to opset 7 or "
            "later with onnx.version_converter");
-    file = early_graph("BatchNormalization", false);
+    file = early_graph("BatchNormalization", "n", false);
     refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
            "net.onnx: node 'n' (BatchNormalization) follows the rules of opset 6: convert the file "
            "to opset 7 or "

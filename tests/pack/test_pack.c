@@ -243,6 +243,39 @@ TEST(trained_lenet_costs_less)
     check_trained_lenet(1);
 }
 
+/* Without a 0 among its centroids, a masked vector needs its mask. */
+TEST(masked_vectors_without_a_0)
+{
+    struct pith_model *m = sample_lenet5(1);
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        struct pith_const *c = m->values[i].constant;
+        if (!c || m->values[i].rank != 1)
+            continue;
+        sample_integers(m, c, 15, 1);
+        float *centroid = (float *)c->codebook->centroid;
+        for (uint32_t k = 0; k < c->codebook->n_centroids; k++)
+            centroid[k] += 100;
+        for (uint64_t k = 0; k < c->count; k++) {
+            c->mask[k] = k % 3 != 0;
+            c->codebook->index[k] = c->mask[k] ? c->codebook->index[k] : 0;
+            ((float *)c->data)[k] = c->mask[k] ? centroid[c->codebook->index[k]] : 0;
+        }
+    }
+    struct pith_buffer file = pack(m, true, false);
+    struct pith_model *back = unpack(&file);
+    for (uint32_t i = 0, k = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        while (c && !back->values[k].constant)
+            k++;
+        if (c)
+            assert_memory_equal(((float *)back->values[k++].constant->data), c->data,
+                                c->count * sizeof(float));
+    }
+    pith_model_free(back);
+    pith_buffer_free(&file);
+    pith_model_free(m);
+}
+
 /* The weights of a LeNet-5 on a grid of so many levels, of which 5 are used; a tenth is kept. */
 static struct pith_model *of_five_levels(uint32_t levels)
 {
