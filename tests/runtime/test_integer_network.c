@@ -420,7 +420,7 @@ static void test_concat_of_pixels(void **state)
 static void test_residuals(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 200; i++) {
+    for (uint32_t i = 0; i < CASES / 2; i++) {
         struct shape x = random_input();
         bool late = i % 8 == 7, shared = i % 8 == 6, more = pick(0, 1), grouped;
         uint32_t v = new_graph(&x, PITH_U8);
@@ -466,7 +466,7 @@ static void test_residuals(void **state)
 static void test_residuals_of_products(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < CASES / 10; i++) {
         struct shape x = {2, {pick(1, 9), pick(1, 60)}};
         uint32_t v = new_graph(&x, PITH_I8), n = pick(1, 70), bias[2];
         struct layer l[2];
@@ -627,7 +627,7 @@ static void test_residual_read_late(void **state)
 static void test_winograd(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 150; i++) {
+    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
         const bool adds = i % 2;
         struct shape x = {4, {pick(1, 2), pick(1, 8), pick(2, 21), pick(2, 21)}};
         const uint32_t channels = pick(2, 75), outputs = adds ? channels : pick(2, 150);
@@ -668,7 +668,7 @@ static void test_winograd(void **state)
 static void test_numbers_of_channels(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 150; i++) {
+    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
         struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 21), pick(2, 21)}};
         uint32_t outputs = pick(0, 9) ? pick(1, 70) : 2100, v = new_graph(&x, PITH_U8);
         struct layer l[2];
@@ -699,7 +699,7 @@ static void test_numbers_of_channels(void **state)
 static void test_numbers_of_columns(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 150; i++) {
+    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
         struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 9), pick(2, 60)}};
         struct bytes_value sum = {.type = PITH_U8};
         struct layer l[2];
