@@ -267,9 +267,9 @@ DEVICE void add_few_steps(int32_t sum[FEW_SUMS][CODES_ROWS], const struct gemv_i
     }
 }
 
-DEVICE void few_product(const struct gemv_i8_args *arg, uint32_t many)
+DEVICE void few_product(const struct gemv_i8_args *arg, uint32_t many,
+                        int32_t (*sums)[FEW_SUMS * CODES_ROWS])
 {
-    SHARED int32_t sums[GEMV_ROWS][FEW_SUMS * CODES_ROWS];
     const struct gemm_i8_args *g = &arg->g;
     const uint32_t warp = THREAD / 32u, lane = THREAD % 32u, parts = 1u << arg->log2_parts;
     const uint32_t group = BLOCK_Y * (GEMV_ROWS >> arg->log2_parts) + (warp >> arg->log2_parts);
@@ -305,10 +305,12 @@ DEVICE void few_product(const struct gemv_i8_args *arg, uint32_t many)
 
 KERNEL(gemv_codes_i8, gemv_i8_args)
 {
-    few_product(arg, 1u);
+    SHARED int32_t sums[GEMV_ROWS][FEW_SUMS * CODES_ROWS];
+    few_product(arg, 1u, sums);
 }
 
 KERNEL(gemv_codes_i8_many, gemv_i8_args)
 {
-    few_product(arg, CODES_MANY);
+    SHARED int32_t sums[GEMV_ROWS][FEW_SUMS * CODES_ROWS];
+    few_product(arg, CODES_MANY, sums);
 }
