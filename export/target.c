@@ -115,7 +115,7 @@ uint64_t pith_export_instructions(const struct network *net, const struct step *
 
 /* ---- stack ----------------------------------------------------------------------------------- */
 
-#define STACK_BYTES 220u      /* of the run and a kernel */
+#define STACK_BYTES 240u      /* of the run and a kernel */
 #define STACK_CONV_BYTES 240u /* more, of convolutions: two calls deeper */
 
 uint32_t pith_export_most_taps(const struct network *net)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What each kernel takes on each device - registers, spills, shared memory, as ptxas prints - against limits.txt: none grows by more
-# than 5 % unseen, none spills. UPDATE=1 writes the list anew.
+# than 5 % and two registers, which names decide; none spills. UPDATE=1 writes the list anew.
 [ -n "$("$MAKE" -s --eval 'print-nvcc: ; @echo $(NVCC)' print-nvcc)" ] || { echo "no nvcc"; exit 77; }
 list=tests/cuda/limits.txt
 found=$(mktemp)
@@ -23,7 +23,7 @@ grep -v '^#' "$list" | sort | awk -v found="$found" '
         while ((getline line <found) > 0) {
             split(line, f, " "); key = f[1] " " f[2]
             if (!(key in limit)) { print key ": not in limits.txt (UPDATE=1 tests/cuda/limits.sh)"; bad = 1; continue }
-            if (f[3] > limit[key] * 1.05) { print key ": " f[3] " registers, " limit[key] " were listed"; bad = 1 }
+            if (f[3] > limit[key] * 1.05 + 2) { print key ": " f[3] " registers, " limit[key] " were listed"; bad = 1 }
             if (f[5] > shared[key] * 1.05) { print key ": " f[5] " bytes of shared memory, " shared[key] " were listed"; bad = 1 }
             if (f[4] > 0) { print key ": spills " f[4] " bytes"; bad = 1 }
         }
