@@ -258,7 +258,7 @@ const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t
 /* Elements of a value: the product of its dimensions, an open batch counted as 1. */
 uint64_t pith_value_elems(const struct pith_value *v);
 /* Bytes of a constant in the type that its file has: of f16 and of integers, with their scales,
- * fewer than as f32. Codebooks count as f32. Without a constant 0. */
+ * fewer than as f32. Codebooks count as f32. NULL, or without a constant: 0. */
 uint64_t pith_stored_bytes(const struct pith_value *v);
 /* Is the operator where the body of a loop or branch begins, ends? */
 bool pith_opens_body(uint32_t op);

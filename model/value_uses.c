@@ -39,7 +39,7 @@ const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t
 
 uint64_t pith_stored_bytes(const struct pith_value *v)
 {
-    const struct pith_const *c = v->constant;
+    const struct pith_const *c = v ? v->constant : NULL;
     if (!c)
         return 0;
     const enum pith_type type = c->integers ? c->integers->type : c->stored ? c->stored : v->type;
