@@ -247,7 +247,7 @@ TEST(test_targets)
         struct pith_export *e = exported(m, expected[i].target, 0);
         assert_non_null(e);
         assert_int_equal(e->instructions, expected[i].instructions);
-        assert_int_equal(e->stack_bytes, 220);
+        assert_int_equal(e->stack_bytes, 240);
         assert_int_equal(e->macs, N * N);
         pith_export_free(e);
     }
