@@ -22,6 +22,7 @@
  * groups straddle channels, a Gemm bias that differs between rows. */
 #include "channel_layer.h"
 #include "base/error_fill.h"
+#include "graph_rewrite.h"
 #include "fold_grid.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
@@ -34,11 +35,7 @@
 #include <string.h>
 
 struct folder {
-    struct pith_model *m;
-    uint32_t *uses;     /* [room] how often a value is read, outputs of the graph included */
-    uint32_t *producer; /* [room] node, or UINT32_MAX */
-    uint32_t room;      /* of m->values */
-    bool *dropped;      /* [n_nodes] */
+    struct graph_rewrite g;
     /* Of a weight that several layers read: the normalizations behind them that have the factor of
      * the last one, in order of the nodes. */
     uint32_t *n_norms;    /* [room] how many */
@@ -63,7 +60,7 @@ static const struct pith_const *f32_constant(const struct folder *f, const struc
 {
     if (i >= node->n_in || node->in[i] == PITH_VALUE_NONE)
         return NULL;
-    const struct pith_value *v = &f->m->values[node->in[i]];
+    const struct pith_value *v = &f->g.m->values[node->in[i]];
     return v->type == PITH_F32 ? v->constant : NULL;
 }
 
@@ -79,13 +76,13 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
 {
     if (norm->op != PITH_OP_BATCH_NORM || norm->n_in != 5 || norm->in[0] == PITH_VALUE_NONE)
         return false;
-    uint32_t producer = f->producer[norm->in[0]];
-    if (producer == UINT32_MAX || f->uses[norm->in[0]] != 1)
+    uint32_t producer = f->g.producer[norm->in[0]];
+    if (producer == UINT32_MAX || f->g.uses[norm->in[0]] != 1)
         return false;
-    *p = (struct pair){.linear = &f->m->nodes[producer], .norm = norm};
+    *p = (struct pair){.linear = &f->g.m->nodes[producer], .norm = norm};
     /* the shift becomes the bias, for which a MatMul has no place */
     if (!pith_op_traits(p->linear->op).bias_input ||
-        !pith_channel_layer(f->m, p->linear, &p->layer))
+        !pith_channel_layer(f->g.m, p->linear, &p->layer))
         return false;
     for (uint32_t i = 1; i < 5; i++) {
         const struct pith_const *c = f32_constant(f, norm, i);
@@ -99,7 +96,7 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
 
 static bool same_constant(const struct folder *f, uint32_t a, uint32_t b)
 {
-    const struct pith_const *x = f->m->values[a].constant, *y = f->m->values[b].constant;
+    const struct pith_const *x = f->g.m->values[a].constant, *y = f->g.m->values[b].constant;
     return x->count == y->count && memcmp(x->data, y->data, x->count * sizeof(float)) == 0;
 }
 
@@ -114,12 +111,12 @@ static bool same_factor(const struct folder *f, const struct pith_node *a,
 static void find_sharers(struct folder *f)
 {
     struct pair p;
-    for (uint32_t i = f->m->n_nodes; i-- > 0;) {
-        struct pith_node *norm = &f->m->nodes[i];
-        if (!find_pair(f, norm, &p) || f->uses[p.linear->in[1]] == 1)
+    for (uint32_t i = f->g.m->n_nodes; i-- > 0;) {
+        struct pith_node *norm = &f->g.m->nodes[i];
+        if (!find_pair(f, norm, &p) || f->g.uses[p.linear->in[1]] == 1)
             continue;
         uint32_t w = p.linear->in[1];
-        if (f->n_norms[w] > 0 && !same_factor(f, norm, &f->m->nodes[f->first_norm[w]]))
+        if (f->n_norms[w] > 0 && !same_factor(f, norm, &f->g.m->nodes[f->first_norm[w]]))
             continue;
         f->next_norm[i] = f->first_norm[w];
         f->first_norm[w] = i;
@@ -131,7 +128,7 @@ static void find_sharers(struct folder *f)
 static bool shares_factor(const struct folder *f, const struct pair *p)
 {
     uint32_t w = p->linear->in[1];
-    return f->uses[w] == 1 || f->n_norms[w] == f->uses[w];
+    return f->g.uses[w] == 1 || f->n_norms[w] == f->g.uses[w];
 }
 
 static bool channel_lives(const struct channel_layer *l, uint64_t o)
@@ -209,14 +206,14 @@ static void scale_grid(const struct pair *p, struct pith_codebook *new, uint64_t
 static struct pith_codebook *scale_codebook(struct folder *f, const struct pair *p,
                                             const struct pith_codebook *old, uint64_t count)
 {
-    struct pith_codebook *new = pith_model_alloc(f->m, 1, sizeof *new);
+    struct pith_codebook *new = pith_model_alloc(f->g.m, 1, sizeof *new);
     if (!new)
         return NULL;
     new->n_centroids = old->n_centroids;
     new->group_elems = old->group_elems < p->layer.cols ? old->group_elems : p->layer.cols;
     new->n_groups = count / new->group_elems;
-    new->centroid = pith_model_alloc(f->m, new->n_groups, old->n_centroids * sizeof(float));
-    new->index = pith_model_alloc(f->m, count, 1);
+    new->centroid = pith_model_alloc(f->g.m, new->n_groups, old->n_centroids * sizeof(float));
+    new->index = pith_model_alloc(f->g.m, count, 1);
     if (!new->centroid || !new->index)
         return NULL;
     for (uint64_t g = 0; g < new->n_groups; g++) {
@@ -237,11 +234,11 @@ static struct pith_codebook *scale_codebook(struct folder *f, const struct pair 
 /* A value like `like` with a constant of its own and a name of its own. */
 static uint32_t clone_value(struct folder *f, uint32_t like)
 {
-    struct pith_model *m = f->m;
+    struct pith_model *m = f->g.m;
     const char *base = m->values[like].name;
     char *name = pith_model_alloc(m, strlen(base) + 24, 1);
     struct pith_const *c = pith_model_alloc(m, 1, sizeof *c);
-    if (!name || !c || m->n_values == f->room)
+    if (!name || !c || m->n_values == f->g.room)
         return PITH_VALUE_NONE;
     bool taken = *base != 0;
     for (uint32_t k = 1; taken; k++) {
@@ -254,9 +251,9 @@ static uint32_t clone_value(struct folder *f, uint32_t like)
     m->values[m->n_values].name = name;
     *c = *m->values[like].constant;
     m->values[m->n_values].constant = c;
-    f->uses[m->n_values] = 1;
-    f->uses[like]--;
-    f->producer[m->n_values] = UINT32_MAX;
+    f->g.uses[m->n_values] = 1;
+    f->g.uses[like]--;
+    f->g.producer[m->n_values] = UINT32_MAX;
     return m->n_values++;
 }
 
@@ -272,7 +269,7 @@ struct fold_parts {
 /* The value itself, or a copy when others read it too. */
 static uint32_t own_value(struct folder *f, uint32_t value)
 {
-    return f->uses[value] > 1 ? clone_value(f, value) : value;
+    return f->g.uses[value] > 1 ? clone_value(f, value) : value;
 }
 
 /* Weights with a codebook are its centroids, to the bit. */
@@ -291,7 +288,7 @@ static void scale_data(const struct pair *p, const struct pith_const *w, struct 
 static enum pith_status make_weight(struct folder *f, const struct pair *p,
                                     struct fold_parts *parts)
 {
-    struct pith_model *m = f->m;
+    struct pith_model *m = f->g.m;
     const struct pith_const *w = p->layer.weight;
     parts->weight_data = pith_model_alloc(m, w->count, sizeof(float));
     if (w->codebook)
@@ -306,7 +303,7 @@ static enum pith_status make_weight(struct folder *f, const struct pair *p,
 static enum pith_status make_bias(struct folder *f, const struct pair *p, const struct pair *first,
                                   const struct fold_parts *first_parts, struct fold_parts *parts)
 {
-    struct pith_model *m = f->m;
+    struct pith_model *m = f->g.m;
     uint32_t shift = p->norm->in[2];
     parts->in = pith_model_alloc(m, 3, sizeof *parts->in);
     if (!parts->in)
@@ -316,8 +313,8 @@ static enum pith_status make_bias(struct folder *f, const struct pair *p, const 
         parts->bias = first_parts->bias;
         parts->bias_data = first_parts->bias_data;
         parts->bias_codebook = first_parts->bias_codebook;
-        f->uses[shift]--;
-        f->uses[parts->bias]++;
+        f->g.uses[shift]--;
+        f->g.uses[parts->bias]++;
         return PITH_OK;
     }
     parts->bias_data = pith_model_alloc(m, p->layer.rows, sizeof(float));
@@ -336,8 +333,8 @@ static enum pith_status make_bias(struct folder *f, const struct pair *p, const 
 
 static void install(struct folder *f, const struct pair *p, const struct fold_parts *parts)
 {
-    struct pith_const *w = f->m->values[p->linear->in[1]].constant;
-    struct pith_const *b = f->m->values[parts->bias].constant;
+    struct pith_const *w = f->g.m->values[p->linear->in[1]].constant;
+    struct pith_const *b = f->g.m->values[parts->bias].constant;
     w->data = parts->weight_data;
     w->codebook = parts->codebook;
     *b = (struct pith_const){.count = p->layer.rows,
@@ -354,8 +351,8 @@ static void install(struct folder *f, const struct pair *p, const struct fold_pa
         memcpy(&p->linear->attr[ATTR_GEMM_BETA], &one, sizeof one);
     }
     p->linear->out[0] = p->norm->out[0];
-    f->producer[p->norm->out[0]] = (uint32_t)(p->linear - f->m->nodes);
-    f->dropped[p->norm - f->m->nodes] = true;
+    f->g.producer[p->norm->out[0]] = (uint32_t)(p->linear - f->g.m->nodes);
+    f->g.dropped[p->norm - f->g.m->nodes] = true;
 }
 
 /* The factors and biases of all that share a weight; *fits: every channel has them. */
@@ -408,7 +405,7 @@ static enum pith_status fold_pairs(struct folder *f, struct pair *pairs, uint32_
 static enum pith_status fold_sharers(struct folder *f, uint32_t norm, const struct pair *first,
                                      uint32_t *n)
 {
-    uint32_t w = first->linear->in[1], n_pairs = f->uses[w] == 1 ? 1 : f->n_norms[w];
+    uint32_t w = first->linear->in[1], n_pairs = f->g.uses[w] == 1 ? 1 : f->n_norms[w];
     *n = 0;
     if (n_pairs > 1 && f->first_norm[w] != norm)
         return PITH_OK;
@@ -419,7 +416,7 @@ static enum pith_status fold_sharers(struct folder *f, uint32_t norm, const stru
     pairs[0] = *first;
     for (uint32_t i = 1, at = norm; i < n_pairs && folded; i++) {
         at = f->next_norm[at];
-        folded = find_pair(f, &f->m->nodes[at], &pairs[i]);
+        folded = find_pair(f, &f->g.m->nodes[at], &pairs[i]);
     }
     enum pith_status status = folded ? fold_pairs(f, pairs, n_pairs, &folded) : PITH_OK;
     free(pairs);
@@ -429,36 +426,24 @@ static enum pith_status fold_sharers(struct folder *f, uint32_t norm, const stru
 
 static void free_tables(struct folder *f)
 {
-    free(f->uses);
-    free(f->producer);
-    free(f->dropped);
+    pith_rewrite_close(&f->g);
     free(f->n_norms);
     free(f->first_norm);
     free(f->next_norm);
 }
 
 /* Room for the clones: at most one bias a pair. */
-static enum pith_status prepare(struct folder *f)
+static enum pith_status prepare(struct folder *f, struct pith_model *m)
 {
-    struct pith_model *m = f->m;
     uint32_t n_norms = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         n_norms += m->nodes[i].op == PITH_OP_BATCH_NORM;
-    f->room = m->n_values + n_norms;
-    struct pith_value *values = pith_model_alloc(m, (uint64_t)f->room + 1, sizeof *values);
-    f->uses = calloc((size_t)f->room + 1, sizeof *f->uses);
-    f->producer = calloc((size_t)f->room + 1, sizeof *f->producer);
-    f->dropped = calloc((size_t)m->n_nodes + 1, sizeof *f->dropped);
-    f->n_norms = calloc((size_t)f->room + 1, sizeof *f->n_norms);
-    f->first_norm = calloc((size_t)f->room + 1, sizeof *f->first_norm);
+    enum pith_status status = pith_rewrite_open(&f->g, m, n_norms);
+    f->n_norms = calloc((size_t)f->g.room + 1, sizeof *f->n_norms);
+    f->first_norm = calloc((size_t)f->g.room + 1, sizeof *f->first_norm);
     f->next_norm = calloc((size_t)m->n_nodes + 1, sizeof *f->next_norm);
-    if (!values || !f->uses || !f->producer || !f->dropped || !f->n_norms || !f->first_norm ||
-        !f->next_norm)
+    if (status || !f->n_norms || !f->first_norm || !f->next_norm)
         return PITH_ERR_MEMORY;
-    if (m->n_values)
-        memcpy(values, m->values, m->n_values * sizeof *values);
-    m->values = values;
-    pith_model_count_uses(m, f->room, f->uses, f->producer);
     find_sharers(f);
     return PITH_OK;
 }
@@ -468,8 +453,8 @@ enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
 {
     if (!m || !foldable)
         return PITH_ERR_ARGUMENT;
-    struct folder f = {.m = m};
-    enum pith_status status = prepare(&f);
+    struct folder f = {0};
+    enum pith_status status = prepare(&f, m);
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
         struct pair p;
         foldable[i] = find_pair(&f, &m->nodes[i], &p) && shares_factor(&f, &p);
@@ -490,18 +475,18 @@ enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_
 {
     if (!m)
         return PITH_ERR_ARGUMENT;
-    struct folder f = {.m = m, .step_bits = step_bits, .bias_levels = bias_levels};
+    struct folder f = {.step_bits = step_bits, .bias_levels = bias_levels};
     uint32_t n = 0;
-    enum pith_status status = prepare(&f);
+    enum pith_status status = prepare(&f, m);
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
         struct pair p;
         uint32_t n_more = 0;
-        if (!f.dropped[i] && find_pair(&f, &m->nodes[i], &p) && shares_factor(&f, &p))
+        if (!f.g.dropped[i] && find_pair(&f, &m->nodes[i], &p) && shares_factor(&f, &p))
             status = fold_sharers(&f, i, &p, &n_more);
         n += n_more;
     }
     if (n)
-        pith_model_drop_nodes(m, f.dropped);
+        pith_model_drop_nodes(m, f.g.dropped);
     free_tables(&f);
     if (status)
         return pith_error_no_memory(err);

@@ -3,15 +3,19 @@
  * the larger one's weights where its taps read the same elements. Networks that are trained with
  * parallel branches (RepVGG, Ding 2021; MobileOne, Vasu 2023) so become what they are run as.
  *
- *     3x3, pad 1       1x1, pad 0              a branch that normalizes x is a 1x1 window of each
- *     . . .            .---> offset (1, 1)     channel alone: of a dense host it fills the
- * diagonal; . o .     +      o                       x itself joins depthwise windows only, for a 1
- * in . . .                                    dense rows makes their quantization coarser.
+ *     3x3, pad 1     1x1, pad 0    3x3, pad 1
+ *       . . .                        . . .
+ *       . o .    +       o       =   . @ .     offset (1, 1)
+ *       . . .                        . . .
+ *
+ * A branch that normalizes x is a 1x1 window of each channel alone: of a dense host it fills the
+ * diagonal. x itself joins depthwise windows only, for a 1 in dense rows makes their quantization
+ * coarser.
  *
  * One convolution has to contain the other in window and group, so that no sum takes more work than
- * its larger branch. Left alone: branches whose result somebody else reads, weights that are
+ * its larger branch. Left alone: branches whose result is also read elsewhere, weights that are
  * shared, pruned, clustered, quantized or stored in 2 bytes, attributes that follow open sizes. */
-#include "pith_model.h"
+#include "graph_rewrite.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,13 +25,6 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_slot.h"
-
-struct merger {
-    struct pith_model *m;
-    uint32_t *uses;     /* [n_values] */
-    uint32_t *producer; /* [n_values] node, or UINT32_MAX */
-    bool *dropped;      /* [n_nodes] */
-};
 
 /* One summand of a sum of two. */
 struct branch {
@@ -44,7 +41,7 @@ struct merge {
     uint32_t n_axes;
 };
 
-static const struct pith_const *plain(const struct merger *g, const struct pith_node *node,
+static const struct pith_const *plain(const struct graph_rewrite *g, const struct pith_node *node,
                                       uint32_t i)
 {
     if (i >= node->n_in || node->in[i] == PITH_VALUE_NONE)
@@ -56,7 +53,8 @@ static const struct pith_const *plain(const struct merger *g, const struct pith_
                : NULL;
 }
 
-static bool takes_conv(const struct merger *g, const struct pith_node *node, struct branch *b)
+static bool takes_conv(const struct graph_rewrite *g, const struct pith_node *node,
+                       struct branch *b)
 {
     const bool biased = node->n_in > 2 && node->in[2] != PITH_VALUE_NONE;
     if (!plain(g, node, 1) || g->uses[node->in[1]] != 1 || (biased && !plain(g, node, 2)))
@@ -66,7 +64,8 @@ static bool takes_conv(const struct merger *g, const struct pith_node *node, str
     return true;
 }
 
-static bool takes_norm(const struct merger *g, const struct pith_node *node, struct branch *b)
+static bool takes_norm(const struct graph_rewrite *g, const struct pith_node *node,
+                       struct branch *b)
 {
     const struct pith_const *scale = plain(g, node, 1);
     for (uint32_t i = 1; i < 5; i++)
@@ -97,7 +96,7 @@ static bool takes_constant(const struct pith_value *c, const struct pith_value *
 }
 
 /* Input i of node `add`, of the shape of its sum. */
-static bool take_branch(const struct merger *g, uint32_t add, uint32_t i, struct branch *b)
+static bool take_branch(const struct graph_rewrite *g, uint32_t add, uint32_t i, struct branch *b)
 {
     const struct pith_model *m = g->m;
     const uint32_t v = m->nodes[add].in[i], from = g->producer[v];
@@ -121,7 +120,7 @@ static bool is_conv(const struct branch *b)
     return b->node && b->node->op == PITH_OP_CONV;
 }
 
-static uint32_t taps_along(const struct merger *g, const struct branch *b, uint32_t i)
+static uint32_t taps_along(const struct graph_rewrite *g, const struct branch *b, uint32_t i)
 {
     return is_conv(b) ? g->m->values[b->node->in[1]].dim[i + 2] : 1;
 }
@@ -133,7 +132,7 @@ static uint32_t conv_item(const struct branch *b, uint32_t slot, uint32_t i, int
 
 /* The guest's taps along axis i are taps of the host's. Both sums have one length, so the ends fit
  * where the beginnings do. */
-static bool axis_fits(const struct merger *g, struct merge *s, uint32_t i)
+static bool axis_fits(const struct graph_rewrite *g, struct merge *s, uint32_t i)
 {
     const struct branch *a = &s->host, *b = &s->guest;
     const uint32_t n = taps_along(g, a, i), k = taps_along(g, b, i);
@@ -148,7 +147,7 @@ static bool axis_fits(const struct merger *g, struct merge *s, uint32_t i)
     return s->offset[i] + (uint64_t)k <= n;
 }
 
-static bool fits(const struct merger *g, struct merge *s)
+static bool fits(const struct graph_rewrite *g, struct merge *s)
 {
     const struct branch *a = &s->host, *b = &s->guest;
     if (!is_conv(a))
@@ -170,14 +169,14 @@ static float number(const struct pith_const *c, uint64_t i)
     return ((const float *)c->data)[c->count == 1 ? 0 : i];
 }
 
-static double norm_factor(const struct merger *g, const struct pith_node *norm, uint64_t o)
+static double norm_factor(const struct graph_rewrite *g, const struct pith_node *norm, uint64_t o)
 {
     const double v = (double)number(plain(g, norm, 4), o);
     return (double)number(plain(g, norm, 1), o) /
            sqrt(v + (double)attr_f32(norm->attr, ATTR_BN_EPSILON));
 }
 
-static double bias_of(const struct merger *g, const struct branch *b, uint64_t o)
+static double bias_of(const struct graph_rewrite *g, const struct branch *b, uint64_t o)
 {
     if (b->constant)
         return (double)number(b->constant, o);
@@ -190,7 +189,7 @@ static double bias_of(const struct merger *g, const struct branch *b, uint64_t o
 }
 
 /* The host's tap that tap k of the guest is added to. */
-static uint64_t host_tap(const struct merger *g, const struct merge *s, uint64_t k)
+static uint64_t host_tap(const struct graph_rewrite *g, const struct merge *s, uint64_t k)
 {
     uint64_t tap = 0, below = 1;
     for (uint32_t i = s->n_axes; i-- > 0;) {
@@ -203,7 +202,7 @@ static uint64_t host_tap(const struct merger *g, const struct merge *s, uint64_t
 }
 
 /* Row o of w, [C/group, taps] of the host, plus the guest's. */
-static void add_row(const struct merger *g, const struct merge *s, uint64_t o, float *w)
+static void add_row(const struct graph_rewrite *g, const struct merge *s, uint64_t o, float *w)
 {
     const struct branch *a = &s->host, *b = &s->guest;
     uint64_t taps = 1, all = 1, depth = is_conv(b) ? g->m->values[b->node->in[1]].dim[1] : 1;
@@ -225,7 +224,7 @@ static void add_row(const struct merger *g, const struct merge *s, uint64_t o, f
 }
 
 /* false: a number would not be finite. */
-static bool compute(const struct merger *g, const struct merge *s, float *w, float *bias)
+static bool compute(const struct graph_rewrite *g, const struct merge *s, float *w, float *bias)
 {
     const struct pith_const *old = plain(g, s->host.node, 1);
     const uint64_t cols = old->count / s->host.rows;
@@ -243,8 +242,8 @@ static bool compute(const struct merger *g, const struct merge *s, float *w, flo
 }
 
 /* Without a name: it is neither branch's. */
-static uint32_t add_constant(struct merger *g, const struct pith_value *shape, struct pith_const *c,
-                             float *data)
+static uint32_t add_constant(struct graph_rewrite *g, const struct pith_value *shape,
+                             struct pith_const *c, float *data)
 {
     struct pith_value *v = &g->m->values[g->m->n_values];
     *v = *shape;
@@ -256,7 +255,7 @@ static uint32_t add_constant(struct merger *g, const struct pith_value *shape, s
     return g->m->n_values++;
 }
 
-static enum pith_status merge(struct merger *g, uint32_t add, struct merge *s, bool *merged)
+static enum pith_status merge(struct graph_rewrite *g, uint32_t add, struct merge *s, bool *merged)
 {
     struct pith_model *m = g->m;
     const struct pith_node *host = s->host.node;
@@ -294,24 +293,7 @@ static enum pith_status merge(struct merger *g, uint32_t add, struct merge *s, b
     return PITH_OK;
 }
 
-static enum pith_status prepare(struct merger *g)
-{
-    struct pith_model *m = g->m;
-    const uint64_t room = m->n_values + 2 * (uint64_t)m->n_nodes + 1;
-    struct pith_value *values = pith_model_alloc(m, room, sizeof *values);
-    g->uses = calloc(room, sizeof *g->uses);
-    g->producer = calloc(room, sizeof *g->producer);
-    g->dropped = calloc(m->n_nodes + (size_t)1, sizeof *g->dropped);
-    if (!values || !g->uses || !g->producer || !g->dropped)
-        return PITH_ERR_MEMORY;
-    if (m->n_values)
-        memcpy(values, m->values, m->n_values * sizeof *values);
-    m->values = values;
-    pith_model_count_uses(m, room, g->uses, g->producer);
-    return PITH_OK;
-}
-
-static enum pith_status try_node(struct merger *g, uint32_t i, bool *merged)
+static enum pith_status try_node(struct graph_rewrite *g, uint32_t i, bool *merged)
 {
     struct merge s, swapped;
     *merged = false;
@@ -327,8 +309,8 @@ static enum pith_status try_node(struct merger *g, uint32_t i, bool *merged)
 /* *any: some were merged. */
 static enum pith_status merge_sums(struct pith_model *m, bool *any, struct pith_error *err)
 {
-    struct merger g = {.m = m};
-    enum pith_status status = prepare(&g);
+    struct graph_rewrite g;
+    enum pith_status status = pith_rewrite_open(&g, m, 2 * (uint64_t)m->n_nodes);
     *any = false;
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
         bool merged;
@@ -337,9 +319,7 @@ static enum pith_status merge_sums(struct pith_model *m, bool *any, struct pith_
     }
     if (*any)
         pith_model_drop_nodes(m, g.dropped);
-    free(g.uses);
-    free(g.producer);
-    free(g.dropped);
+    pith_rewrite_close(&g);
     if (status)
         return pith_error_no_memory(err);
     return *any ? pith_model_drop_unused(m, err) : PITH_OK;

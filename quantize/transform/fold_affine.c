@@ -11,18 +11,12 @@
 #include <string.h>
 
 #include "model/channel_layer.h"
+#include "model/graph_rewrite.h"
 #include "base/error_fill.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_info.h"
 #include "op_interface/op_traits.h"
-
-struct affine_fold {
-    struct pith_model *m;
-    uint32_t *uses;     /* [n_values] */
-    uint32_t *producer; /* [n_values] node, or UINT32_MAX */
-    bool *dropped;      /* [n_nodes] */
-};
 
 /* A layer and the operator behind it. */
 struct affine_pair {
@@ -63,7 +57,7 @@ static bool takes_affine(const struct pith_model *m, const struct pith_node *nod
     return node->op != PITH_OP_MATMUL || matrices;
 }
 
-static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct affine_pair *p)
+static bool find_pair(const struct graph_rewrite *f, struct pith_node *op, struct affine_pair *p)
 {
     const struct pith_model *m = f->m;
     if (!pith_op_is(op->op, TRAIT_ARITHMETIC))
@@ -159,7 +153,7 @@ static bool become_gemm(struct pith_model *m, struct pith_node *layer)
     return true;
 }
 
-static enum pith_status fold(struct affine_fold *f, struct affine_pair *p)
+static enum pith_status fold(struct graph_rewrite *f, struct affine_pair *p)
 {
     struct pith_model *m = f->m;
     float *w, *b;
@@ -186,27 +180,10 @@ static enum pith_status fold(struct affine_fold *f, struct affine_pair *p)
     return PITH_OK;
 }
 
-static enum pith_status prepare(struct affine_fold *f)
-{
-    struct pith_model *m = f->m;
-    uint64_t room = m->n_values + 2 * (uint64_t)m->n_nodes + 1;
-    struct pith_value *values = pith_model_alloc(m, room, sizeof *values);
-    f->uses = calloc(room, sizeof *f->uses);
-    f->producer = malloc(room * sizeof *f->producer);
-    f->dropped = calloc(m->n_nodes + (size_t)1, sizeof *f->dropped);
-    if (!values || !f->uses || !f->producer || !f->dropped)
-        return PITH_ERR_MEMORY;
-    if (m->n_values)
-        memcpy(values, m->values, m->n_values * sizeof *values);
-    m->values = values;
-    pith_model_count_uses(m, room, f->uses, f->producer);
-    return PITH_OK;
-}
-
 enum pith_status pith_fold_affine(struct pith_model *m, struct pith_error *err)
 {
-    struct affine_fold f = {.m = m};
-    enum pith_status st = prepare(&f);
+    struct graph_rewrite f;
+    enum pith_status st = pith_rewrite_open(&f, m, 2 * (uint64_t)m->n_nodes);
     for (uint32_t i = 0; i < m->n_nodes && !st; i++) {
         struct affine_pair p;
         if (find_pair(&f, &m->nodes[i], &p))
@@ -214,8 +191,6 @@ enum pith_status pith_fold_affine(struct pith_model *m, struct pith_error *err)
     }
     if (f.dropped)
         pith_model_drop_nodes(m, f.dropped);
-    free(f.uses);
-    free(f.producer);
-    free(f.dropped);
+    pith_rewrite_close(&f);
     return st ? pith_error_no_memory(err) : pith_model_drop_unused(m, err);
 }
