@@ -163,21 +163,13 @@ static struct gemm_i8_args bytes_of(const struct matrix *m)
 /* Few rows: codes of int8 centroids, or (8 bits) bytes, as pack_codes.c has them. */
 static bool lower_codes(struct lowering *l, const struct matrix *m, uint32_t bits)
 {
-    const uint32_t many = m->g.m > 1 ? CODES_MANY : 1;
     const uint8_t *at = (const uint8_t *)(uintptr_t)l->constants;
-    struct gemv_i8_args p = {
-        .g = bytes_of(m),
-        .w = {.book = (const void *)at,
-              .word = (const void *)(at + 256),
-              .bits = bits,
-              .steps = (m->g.k + CODES_COLUMNS(bits) - 1) / CODES_COLUMNS(bits)},
-        .whole = m->g.k % 4 == 0};
-    while (2u << p.log2_parts <= p.w.steps && 2u << p.log2_parts <= GEMV_ROWS)
-        p.log2_parts++;
-    const uint32_t rows = CODES_ROWS * GEMV_ROWS >> p.log2_parts;
-    const uint32_t grid[3] = {(m->g.m + many - 1) / many, (m->g.n + rows - 1) / rows, 1};
-    pith_device_grid(l, many > 1 ? LAUNCH_gemv_codes_i8_many : LAUNCH_gemv_codes_i8, grid, &p,
-                     sizeof p);
+    const struct gemm_i8_args g = bytes_of(m);
+    const struct codes w = {.book = (const void *)at,
+                            .word = (const void *)(at + 256),
+                            .bits = bits,
+                            .steps = (g.s.k + CODES_COLUMNS(bits) - 1) / CODES_COLUMNS(bits)};
+    pith_device_few_rows(l, &g, &w);
     return true;
 }
 

@@ -84,22 +84,16 @@ static void gemm_or_blas(struct lowering *l, uint32_t first, const struct gemm_p
                                   0);
 }
 
-/* Few rows: by codes, where the weight has up to 16 centroids, or else by bytes. Of small matrices
- * warps share the rows of a group. */
-static void launch_few(struct lowering *l, const struct gemm_i8_args *g, const struct weight *w,
-                       bool turned, const struct codes_layout *c)
+/* Of small matrices warps share the rows of a group. */
+void pith_device_few_rows(struct lowering *l, const struct gemm_i8_args *g, const struct codes *w)
 {
     const uint32_t many = g->s.m > 1 ? CODES_MANY : 1;
     const uint32_t groups = (g->s.n + CODES_ROWS - 1) / CODES_ROWS;
-    const uint8_t *at = pith_device_form(l, w, turned ? FORM_CODES_TURNED : FORM_CODES, c->bytes);
     struct gemv_i8_args p = {.g = *g,
-                             .w = {.book = (const void *)at,
-                                   .word = (const void *)((uintptr_t)at + (uintptr_t)c->words),
-                                   .bits = c->bits,
-                                   .steps = c->steps},
+                             .w = *w,
                              .whole =
                                  (uintptr_t)g->a % 4 == 0 && (g->s.m == 1 || g->s.a_row % 4 == 0)};
-    while (2u << p.log2_parts <= c->steps && 2u << p.log2_parts <= GEMV_ROWS)
+    while (2u << p.log2_parts <= w->steps && 2u << p.log2_parts <= GEMV_ROWS)
         p.log2_parts++;
     const uint32_t teams = GEMV_ROWS >> p.log2_parts;
     const uint32_t grid[3] = {(g->s.m + many - 1) / many, (groups + teams - 1) / teams, 1};
@@ -119,7 +113,13 @@ bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
         return false;
     if (g->s.m <= FEW_ROWS && g->s.n <= CODES_ROWS * GRID_LIMIT &&
         pith_device_codes_layout(args->weight, turned, &c)) {
-        launch_few(l, g, args->weight, turned, &c);
+        const uint8_t *at =
+            pith_device_form(l, args->weight, turned ? FORM_CODES_TURNED : FORM_CODES, c.bytes);
+        const struct codes w = {.book = (const void *)at,
+                                .word = (const void *)((uintptr_t)at + (uintptr_t)c.words),
+                                .bits = c.bits,
+                                .steps = c.steps};
+        pith_device_few_rows(l, g, &w);
         return true;
     }
     const uint32_t grid[3] = {(g->s.n + GEMM_TILE - 1) / GEMM_TILE,

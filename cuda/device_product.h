@@ -57,6 +57,8 @@ bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
                              const struct op_args *args);
 bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
                              const struct op_args *args);
+/* Few rows of bytes by codes, which lie as pack_codes.c has them. */
+void pith_device_few_rows(struct lowering *l, const struct gemm_i8_args *g, const struct codes *w);
 /* The product by cuBLASLt, whose shape and tail it has (blas.h); false: it cannot be had. factors:
  * type of a and b (device_blas.c). */
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g, uint32_t factors);
