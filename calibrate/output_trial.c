@@ -267,7 +267,14 @@ static enum pith_status open_lane(struct output_trial *t, struct trial_lane *l)
     return pith_observed_run_open(&l->run, t->m, &t->opts, t->err);
 }
 
-/* Each with a plan of its own, which takes no other threads; one sample has all of them. */
+static uint32_t count_samples(const struct output_trial *t, uint32_t most)
+{
+    const uint64_t all = pith_observed_run_samples(&t->lane[0].run);
+    return all < most ? (uint32_t)all : most;
+}
+
+/* As many as there are samples, each with a plan of its own, which takes no other threads; one
+ * sample has all of them. */
 static enum pith_status open_lanes(struct output_trial *t, uint32_t most)
 {
     const uint32_t threads = t->opts.threads;
@@ -279,7 +286,8 @@ static enum pith_status open_lanes(struct output_trial *t, uint32_t most)
     t->apart = !st && f->steps == 1 && f->feed->n_states == 0;
     if (st || threads <= 1)
         return st;
-    if (!t->apart || most == 1 || pith_observed_run_samples(&t->lane[0].run) == 1) {
+    const uint32_t samples = count_samples(t, most);
+    if (!t->apart || samples <= 1) {
         pith_observed_run_close(&t->lane[0].run);
         t->lane[0].run = (struct observed_run){0};
         t->opts.threads = threads;
@@ -289,7 +297,7 @@ static enum pith_status open_lanes(struct output_trial *t, uint32_t most)
     if (st)
         return pith_error_fill(t->err, st, "cannot start threads");
     const uint32_t n = pith_threads_count(&t->runtime);
-    while (t->n_lanes < n && t->n_lanes < PITH_TRIAL_LANES && !st)
+    while (t->n_lanes < n && t->n_lanes < samples && t->n_lanes < PITH_TRIAL_LANES && !st)
         st = open_lane(t, &t->lane[t->n_lanes++]);
     return st;
 }
@@ -332,11 +340,10 @@ static void place_starts(struct trial_lane *l)
 
 static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
 {
-    uint64_t total = pith_observed_run_samples(&t->lane[0].run);
-    uint32_t n = total < most ? (uint32_t)total : most;
+    const uint64_t total = pith_observed_run_samples(&t->lane[0].run);
+    const uint32_t n = count_samples(t, most);
     enum pith_status st = PITH_OK;
     double none;
-    t->n_lanes = n > 0 && n < t->n_lanes ? n : t->n_lanes;
     t->sample = calloc(n + (size_t)1, sizeof *t->sample);
     t->input = calloc(n + (size_t)1, sizeof *t->input);
     t->output = calloc(n + (size_t)1, sizeof *t->output);

@@ -156,8 +156,8 @@ static enum pith_status open_split(struct split *s, const struct pith_model *was
 
 static void change(void *user, uint32_t lane, uint32_t value, float *x, size_t n)
 {
-    const struct layer_trial *t = user;
-    struct layer_piece *p = &((struct layer_trial *)user)->piece[lane];
+    struct layer_trial *t = user;
+    struct layer_piece *p = &t->piece[lane];
     struct pith_plan *plan = p->engine ? pith_engine_plan(p->engine) : NULL;
     if (plan && t->from[value]) {
         p->n_seen = p->n_seen % t->n_wanted; /* of another sample */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error_fill.h"
-#include "core/tensor.h"
 #include "base/number_text.h"
 #include "base/snr.h"
+#include "core/tensor.h"
 #include "facts.h"
 #include "op_interface/op_traits.h"
 #include "pith_host.h"
@@ -159,7 +159,7 @@ static void fill_layer(struct report *r, uint32_t i)
 static enum pith_status fold(struct report *r, struct report_side *s)
 {
     uint32_t n;
-    enum pith_status st = pith_model_fold_onto_grids(s->m, 23, 0, &n, r->err);
+    enum pith_status st = pith_model_fold_batch_norm(s->m, &n, r->err);
     if (st)
         return st;
     const uint32_t had = s->n_refs;

@@ -85,10 +85,20 @@ static bool is_state(const struct pith_feed *feed, uint32_t output)
     return false;
 }
 
+static void leave_labels(struct pith_goal_eval *j, void (*warn)(void *user, const char *text),
+                         const char *why)
+{
+    char text[240];
+    j->metric = PITH_METRIC_NONE;
+    snprintf(text, sizeof text, "labels do not fit: %s; losses are measured without labels", why);
+    if (warn)
+        warn(j->ran_user, text);
+}
+
 static void find_labels(struct pith_goal_eval *j, const struct pith_model *m,
                         void (*warn)(void *user, const char *text))
 {
-    char text[200], shape[PITH_SHAPE_TEXT];
+    char why[160], shape[PITH_SHAPE_TEXT];
     j->labelled = pith_feed_labels(j->feed);
     if (!j->labelled || m->n_outputs == 0)
         return;
@@ -97,13 +107,9 @@ static void find_labels(struct pith_goal_eval *j, const struct pith_model *m,
     if (j->metric == PITH_METRIC_PSNR || pith_data_label_count(j->labelled) > 1 ||
         pith_is_row(y->dim, y->rank))
         return;
-    j->metric = PITH_METRIC_NONE;
-    snprintf(text, sizeof text,
-             "labels do not fit: samples have one, the output is %s, no row of scores; losses are "
-             "measured without labels",
+    snprintf(why, sizeof why, "samples have one, the output is %s, no row of scores",
              pith_shape_text(y->dim, y->rank, shape));
-    if (warn)
-        warn(j->ran_user, text);
+    leave_labels(j, warn, why);
 }
 
 static enum pith_status find_outputs(struct pith_goal_eval *j, const struct pith_model *m,
@@ -159,7 +165,7 @@ static enum pith_status check_labels(const struct pith_goal_eval *j, struct pith
 static void check_labels_fit(struct pith_goal_eval *j, void (*warn)(void *user, const char *text))
 {
     uint64_t n = 0, right = 0;
-    char text[200];
+    char why[160];
     for (int part = PITH_GOAL_VALIDATE; part < PITH_GOAL_PARTS; part++) {
         n += j->kept[part].predictions;
         right += j->kept[part].all_right;
@@ -168,13 +174,9 @@ static void check_labels_fit(struct pith_goal_eval *j, void (*warn)(void *user, 
     if (n < LEAST_LABELLED || classes < 2 ||
         (double)right > mean + GUESSES * sqrt(mean * (1 - 1 / classes)))
         return;
-    j->metric = PITH_METRIC_NONE;
-    snprintf(text, sizeof text,
-             "labels do not fit: the network is right on %llu of %llu, guessing on about "
-             "%.0f; losses are measured without labels",
+    snprintf(why, sizeof why, "the network is right on %llu of %llu, guessing on about %.0f",
              (unsigned long long)right, (unsigned long long)n, mean);
-    if (warn)
-        warn(j->ran_user, text);
+    leave_labels(j, warn, why);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */

@@ -112,10 +112,9 @@ struct pith_stage {
     bool all_integers; /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize; /* QUANTIZE: factors move from layer to layer first, so that channels are of one
                       size; the model is not calibrated */
-    enum pith_when
-        smooth;     /* QUANTIZE: factors move from the inputs of matrix products behind
-                       normalizations to the weights first, with data, of a model not
-                       calibrated.     AUTO: where some channel is far larger than the others */
+    enum pith_when smooth; /* QUANTIZE: factors move from the inputs of matrix products behind
+                              normalizations to the weights first, with data, of a model not
+                              calibrated. AUTO: where some channel is far larger than the others */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by context.seed */
     /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */
