@@ -19,7 +19,6 @@
 #define READ_PS 0.14         /* of a lane, where a warp's lie in banks of their own */
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
 #define CHOSEN 2.25          /* the same, where pack_relative.c chose their order */
-#define FAR 9.0              /* the same by way of the L1, of a row of x too long to be shared */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
 #define APART 0.7             /* of the sum of both: so much does not overlap */
@@ -32,13 +31,6 @@ static double time_of(double bytes, double n, double instructions, double reads,
 {
     double issue = n * instructions * INSTRUCTION_PS, read = n * reads * READ_PS;
     return APART * (bytes * BYTE_PS + times * (issue > read ? issue : read));
-}
-
-/* x and one codebook have room in shared memory. */
-static bool is_near(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
-{
-    const uint32_t most = l->cuda ? l->cuda->shared_most : SHARED_MOST;
-    return RELATIVE_SHARED_BYTES(g->k) <= most && w->n_groups == 1;
 }
 
 /* Warps of a block, which copies its row of x first: many, where that takes long, and as long as
@@ -66,6 +58,12 @@ static double book_reads(const struct weight *w)
     return w->n_centroids <= 32 ? 1 : GATHER;
 }
 
+/* Codebooks that a block holds. */
+static uint32_t books_of(const struct weight *w, uint32_t warps)
+{
+    return w->n_groups > 1 ? warps : 1;
+}
+
 /* A gap that is longer than a step costs an entry; a row ends in half a lot a lane, and has two
  * bytes a lane to say where the lane begins. HUGE_VAL, here and below: the weight has no such form,
  * or the form no kernel for this product. */
@@ -78,13 +76,14 @@ static double relative_time(const struct lowering *l, const struct gemm_args *g,
     const double lanes = rows * SPMV_LANES;
     const double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + lanes * RELATIVE_LOT / 2;
     const double bytes = n * (r.wide ? 2 : 1.5) + lanes * 2 + rows * 4;
-    if (w->support == SUPPORT_DENSE)
+    const uint32_t warps = warps_of(l, g), most = l->cuda ? l->cuda->shared_most : SHARED_MOST;
+    if (w->support == SUPPORT_DENSE || RELATIVE_SHARED_BYTES(g->k, books_of(w, warps)) > most)
         return HUGE_VAL;
-    if (!is_near(l, g, w))
-        return time_of(bytes, n, 26, FAR + book_reads(w), g->m);
-    /* each block copies its row of a */
-    const double copied = (double)row_blocks(l, g, warps_of(l, g)) * g->k * g->m * sizeof(float);
-    return copied * L2_BYTE_PS + time_of(bytes, n, 8, CHOSEN + book_reads(w), g->m);
+    /* each block copies its row of a, and of several codebooks a warp its row's */
+    const double copied =
+        (double)row_blocks(l, g, warps) * g->k + (w->n_groups > 1 ? rows * w->n_centroids : 0);
+    return copied * g->m * sizeof(float) * L2_BYTE_PS +
+           time_of(bytes, n, 8, CHOSEN + book_reads(w), g->m);
 }
 
 /* Rows of a at once: with few of them one row takes no more time. */
@@ -155,7 +154,7 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
     if (!at)
         return false;
     const struct relative_layout r = pith_relative_layout(w);
-    const bool near = is_near(l, g, w);
+    const uint32_t warps = warps_of(l, g);
     struct pack_shape shape = {0};
     pith_pack_shape(w, &shape);
     struct spmv_args s = {.g = *g,
@@ -167,9 +166,10 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
                           .wide = r.wide,
                           .book_rows = shape.book_rows,
                           .first = first,
-                          .warps = near ? warps_of(l, g) : GEMV_ROWS};
-    const uint32_t grid[3] = {row_blocks(l, g, s.warps), g->m, 1};
-    pith_device_grid(l, near ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, grid, &s, sizeof s);
+                          .warps = warps,
+                          .books = books_of(w, warps)};
+    const uint32_t grid[3] = {row_blocks(l, g, warps), g->m, 1};
+    pith_device_grid(l, LAUNCH_spmv_relative, grid, &s, sizeof s);
     return true;
 }
 

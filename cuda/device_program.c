@@ -65,6 +65,7 @@ static bool step_of(const struct lowering *l, const struct action *a, struct pro
     if (a->kernel == LAUNCH_conv_direct_f32)
         arg->conv.each = 1;
     if (a->kernel == LAUNCH_spmv_relative) {
+        arg->spmv.books = arg->spmv.books > 1 ? GEMV_ROWS : 1;
         arg->spmv.warps = GEMV_ROWS;
         s->grid[0] = (arg->spmv.g.n + GEMV_ROWS - 1) / GEMV_ROWS;
     }

@@ -67,6 +67,7 @@ DEVICE void grid_barrier(uint32_t *arrived, uint32_t blocks)
     }
     __syncthreads();
 }
+#define warp_barrier() __syncwarp()
 #define shuffle_xor_f32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
 #define shuffle_xor_i32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
 #define count_ones(v) ((uint32_t)__popc(v))

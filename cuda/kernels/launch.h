@@ -63,7 +63,6 @@ enum value_type { VALUE_F32, VALUE_F16, VALUE_BF16 };
     KERNEL(conv_splits_i8, conv_packed_i8_args)                                                    \
     KERNEL(conv_direct_i8, conv_i8_args)                                                           \
     KERNEL(program, program_args)                                                                  \
-    KERNEL(spmv_relative_far, spmv_args)                                                           \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemv_codes_many, gemm_codes_args)                                                       \
     KERNEL(gemv_codes_far, gemm_codes_args)                                                        \
@@ -433,10 +432,9 @@ struct requantize_args {
 };
 
 /* As gemm_f32 with few rows of a, contiguous, and a sparse b [n, k] in relative index
- * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a
- * codebook and a row of a in shared memory, which its launch requests; its blocks have as many
- * warps as are to share that. spmv_relative_far reads both from global memory: of several codebooks
- * row r of the weight has number r / book_rows. */
+ * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. Blocks have as many warps
+ * as are to share a row of a, which lies in shared memory behind `books` codebooks: the one that
+ * there is, or each warp's; of several, row r of the weight has number r / book_rows. */
 #define SPMV_LANES 32u
 #define SPMV_MOST_WARPS 32u
 /* Places of a row of a: its columns, with four zeros behind each 120. */
@@ -444,7 +442,7 @@ struct requantize_args {
 #define RELATIVE_GROUP 124u
 #define RELATIVE_PLACE(column) ((column) + (column) / RELATIVE_COLUMNS * 4u)
 #define RELATIVE_PLACES(k) (((k) + RELATIVE_COLUMNS - 1u) / RELATIVE_COLUMNS * RELATIVE_GROUP)
-#define RELATIVE_SHARED_BYTES(k) ((256u + RELATIVE_PLACES(k)) * 4u)
+#define RELATIVE_SHARED_BYTES(k, books) ((256u * (books) + RELATIVE_PLACES(k)) * 4u)
 #define RELATIVE_IS_ZERO(place) ((place) % RELATIVE_GROUP >= RELATIVE_COLUMNS)
 /* Entries of a word of steps; words of two such lots of a lane, with indices of 4 and of 8 bits. */
 #define RELATIVE_LOT 4u
@@ -460,7 +458,7 @@ struct spmv_args {
     const uint32_t *words;
     uint32_t centroids, wide;  /* wide: indices of 8 bits */
     uint32_t book_rows, first; /* first: row of the weight that is row 0 of b */
-    uint32_t warps;            /* of a block */
+    uint32_t warps, books;     /* of a block */
 };
 
 /* A weight whose elements are codes of 2, 4 or 8 bits (pack_codes.c): where the word of a row and a
@@ -623,7 +621,7 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
     if (kernel == LAUNCH_spmv_relative) {
         const struct spmv_args *s = (const struct spmv_args *)arg;
         b.threads = 32u * s->warps;
-        b.shared = RELATIVE_SHARED_BYTES(s->g.k);
+        b.shared = RELATIVE_SHARED_BYTES(s->g.k, s->books);
     } else if (LAUNCH_HAS_TABLE(kernel)) {
         const struct gemm_codes_args *c = (const struct gemm_codes_args *)arg;
         b.threads = c->teams << c->log2_parts << 5;

@@ -132,20 +132,17 @@ DEVICE void copy_near(float *near, const float *a, uint32_t n, uint32_t threads)
     }
 }
 
-/* [0, 256) of `near`: the codebook, behind it the row of a: both shared by the block. */
-DEVICE void load_near(float *near, const struct gemm_args *arg, const float *book,
-                      uint32_t centroids, uint32_t threads)
+/* The block's row of a, in shared memory. */
+DEVICE void load_near(float *near, const struct gemm_args *arg, uint32_t threads)
 {
     const float *a = arg->a + (size_t)BLOCK_Y * arg->a_row;
     const uint32_t whole = (uintptr_t)a % 16u == 0u ? arg->k / 4u * 4u : 0u;
-    copy_near(near + 256, a, whole, threads);
+    copy_near(near, a, whole, threads);
     for (uint32_t i = whole + THREAD; i < arg->k; i += threads)
-        near[256 + RELATIVE_PLACE(i)] = a[i];
-    for (uint32_t i = THREAD; i < centroids; i += threads)
-        near[i] = book[i];
+        near[RELATIVE_PLACE(i)] = a[i];
     for (uint32_t i = RELATIVE_COLUMNS + THREAD % 4u + THREAD / 4u * RELATIVE_GROUP;
          i < RELATIVE_PLACES(arg->k); i += threads / 4u * RELATIVE_GROUP)
-        near[256 + i] = 0.0f;
+        near[i] = 0.0f;
 }
 
 /* Which of a tile's outputs is the thread's sum [i][j]: as add_slice has them (bands 0), or mma,

@@ -102,6 +102,7 @@ static inline uint32_t emu_pair_bf16(float low, float high)
 #define NOT_UNROLLED
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define barrier() emu_barrier(__LINE__)
+#define warp_barrier() ((void)emu_shuffle(__LINE__, 0, 1))
 #define grid_barrier(arrived, blocks) ((void)(blocks), emu_grid_barrier(__LINE__, arrived))
 #define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes)
 #define shuffle_xor_i32(v, lanes) ((int32_t)emu_shuffle(__LINE__, (uint32_t)(v), lanes))

@@ -72,8 +72,8 @@ enum ptx_type {
     OP(BRA, "bra")                                                                                 \
     OP(RET, "ret")                                                                                 \
     OP(SHFL, "shfl")                                                                               \
-    OP(SHFL_DOWN, "shfl.down")                                                                     \
     OP(BAR, "bar")                                                                                 \
+    OP(BAR_WARP, "bar.warp")                                                                       \
     OP(ATOM, "atom")                                                                               \
     OP(MEMBAR, "membar")                                                                           \
     OP(FENCE, "fence")

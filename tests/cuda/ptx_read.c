@@ -205,8 +205,8 @@ static bool take_word(struct ptx_instruction *i, const char *word)
         i->op = PTX_MUL_WIDE;
         return true;
     }
-    if (i->op == PTX_SHFL && strcmp(word, "down") == 0) {
-        i->op = PTX_SHFL_DOWN;
+    if (i->op == PTX_BAR && strcmp(word, "warp") == 0) {
+        i->op = PTX_BAR_WARP;
         return true;
     }
     if ((i->op == PTX_LD || i->op == PTX_ST) && strcmp(word, "volatile") == 0)

@@ -514,8 +514,7 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
         v[lane] = value(m, &i->operand[1], lane);
     for (uint32_t lane = 0; lane < PTX_LANES; lane++) {
         uint64_t by = value(m, &i->operand[2], lane);
-        uint64_t from = i->op == PTX_SHFL_DOWN ? lane + by : (lane ^ by) % PTX_LANES;
-        put(m, &i->operand[0], lane, v[from < PTX_LANES ? from : lane]);
+        put(m, &i->operand[0], lane, v[(lane ^ by) % PTX_LANES]);
     }
 }
 
@@ -626,8 +625,7 @@ static bool step(struct machine *m)
     const struct ptx_instruction *i = &m->k->code[w->at];
     if (w->at >= m->k->n)
         refuse(m, &m->k->code[m->k->n - 1], "behind the last instruction");
-    const bool shuffles = i->op == PTX_SHFL || i->op == PTX_SHFL_DOWN;
-    if (shuffles || i->op == PTX_MMA || i->op == PTX_BAR) {
+    if (i->op == PTX_SHFL || i->op == PTX_MMA || i->op == PTX_BAR || i->op == PTX_BAR_WARP) {
         const enum gathering g = gather(w);
         if (g == LANES_APART)
             refuse(m, i, apart);
@@ -640,13 +638,13 @@ static bool step(struct machine *m)
         m->counts->instructions++;
     if (i->op == PTX_BRA || i->op == PTX_RET) {
         go(w, mask, i->op == PTX_BRA ? i->target : EXITED);
-    } else if (shuffles) {
+    } else if (i->op == PTX_SHFL) {
         shuffle(m, i);
     } else if (i->op == PTX_MMA) {
         multiply(m, i);
     } else if (i->op == PTX_BAR) {
         w->waits = true;
-    } else if (mask) {
+    } else if (i->op != PTX_BAR_WARP && mask) {
         const struct lanes l = listed(mask);
         if ((i->op == PTX_LD || i->op == PTX_ST) && m->counts)
             count_access(m, i, &l);

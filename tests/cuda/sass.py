@@ -64,10 +64,9 @@ def entry_loops(lines):
             yield len(loop), entries, count(loop, r'LDG\S*')
 
 
-def an_entry(lines, bits=None):
-    """Of the dearest loop over entries, of relative index those with indices of so many bits; None: there is none."""
-    return max((n / entries for n, entries, loads in entry_loops(lines) if not bits or (loads > 0.45 * entries) == (bits == 8)),
-               default=None)
+def an_entry(lines, bits):
+    """Of the dearest loop over entries with indices of so many bits; None: there is none."""
+    return max((n / entries for n, entries, loads in entry_loops(lines) if (loads > 0.45 * entries) == (bits == 8)), default=None)
 
 
 def an_element(lines, bits):
@@ -120,8 +119,6 @@ def measured(disassembler, cubin):
     for kernel, lines in functions(text).items():
         if kernel == 'spmv_relative':
             counts.update({(target, f'{kernel}.{bits}'): an_entry(lines, bits) for bits in (4, 8)})
-        elif kernel.startswith('spmv_'):
-            counts[target, kernel] = an_entry(lines)
         if kernel in ('gemv_codes', 'gemv_codes_many'):
             counts.update({(target, f'{kernel}.{bits}'): an_element(lines, bits) for bits in LOOKUPS})
         if kernel == 'gemv_codes_i8':

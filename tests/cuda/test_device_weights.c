@@ -84,26 +84,25 @@ static void test_forms(void **state)
 {
     (void)state;
     static const struct product_case of[] = {
-        /* relative index where few are left, from global memory of long rows or several codebooks
-         */
+        /* relative index where few are left, unless rows are too long for shared memory */
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
         {19, 2500, 0.12, 200, 1, 1, LAUNCH_spmv_relative},
-        {9, 13000, 0.11, 16, 1, 1, LAUNCH_spmv_relative_far},
+        {9, 13000, 0.11, 16, 1, 1, LAUNCH_gemv_codes},
         {7000, 1100, 0.09, 16, 1, 1, LAUNCH_spmv_relative},
         {3300, 2500, 0.12, 16, 1, 1, LAUNCH_spmv_relative},
         {4000, 4100, 0.02, 16, 1, 1, LAUNCH_spmv_relative},
         {21, 1999, 0.03, 16, 1, 1, LAUNCH_spmv_relative},
-        {9, 700, 0.03, 256, 9, 1, LAUNCH_spmv_relative_far},
-        {9, 12033, 0.001, 1, 1, 1, LAUNCH_spmv_relative_far},
+        {9, 700, 0.03, 256, 9, 1, LAUNCH_spmv_relative},
+        {9, 12033, 0.001, 1, 1, 1, LAUNCH_gemv_codes},
         {36, 11000, 0.001, 1, 1, 1, LAUNCH_spmv_relative},
-        {12, 700, 0.05, 13, 3, 1, LAUNCH_spmv_relative_far},
+        {12, 700, 0.05, 13, 3, 1, LAUNCH_spmv_relative},
         /* codes where most are, but of all of 256 centroids, which leave none for 0 */
         {37, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
         {11, 2100, 0.5, 256, 1, 2, LAUNCH_spmv_relative},
-        {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_relative_far},
+        {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_relative},
         {5, 8200, 0.5, 60, 1, 1, LAUNCH_gemv_codes},
         {50, 400, 0.95, 15, 1, 1, LAUNCH_spmv_relative},
-        {24, 1700, 0.4, 16, 8, 1, LAUNCH_gemv_codes_far},
+        {24, 1700, 0.7, 16, 8, 1, LAUNCH_gemv_codes_far},
         {37, 1024, 0.7, 15, 1, 1, LAUNCH_gemv_codes},
         {37, 700, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {19, 257, 0.9, 31, 1, 2, LAUNCH_spmv_relative},
@@ -159,9 +158,9 @@ static void test_patterns(void **state)
         check_product(&want, 1,
                       full && want.cols > 1000 ? LAUNCH_gemv_codes : LAUNCH_spmv_relative);
         want.n_groups = 37;
-        check_product(&want, 1, full ? LAUNCH_gemv_codes_far : LAUNCH_spmv_relative_far);
+        check_product(&want, 1, full ? LAUNCH_gemv_codes_far : LAUNCH_spmv_relative);
         const bool many = full || (pattern == PATTERN_RANDOM && want.cols < 1000);
-        check_product(&want, 20, many ? LAUNCH_gemm_f32 : LAUNCH_spmv_relative_far);
+        check_product(&want, 20, many ? LAUNCH_gemm_f32 : LAUNCH_spmv_relative);
     }
 }
 
@@ -237,12 +236,12 @@ static void test_later_rows(void **state)
     static const struct product_case of[] = {
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
         {36, 11000, 0.001, 16, 1, 1, LAUNCH_spmv_relative},
-        {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_relative_far},
+        {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_relative},
         {36, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
         {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes_far},
         {36, 1701, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {60, 700, 0, 4, 1, 6, LAUNCH_gemv_codes_many},
-        {36, 700, 0.09, 16, 6, 10, LAUNCH_spmv_relative_far},
+        {36, 700, 0.09, 16, 6, 10, LAUNCH_spmv_relative},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct weight_want want = want_of(&of[i]);
