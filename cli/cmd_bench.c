@@ -25,8 +25,6 @@ static const struct cli_option options[] = {
      "time every candidate kernel of each step", 0, 0},
     {0, "plan", OPTION_TEXT, offsetof(struct bench_options, plan), "FILE",
      "use the plan and batch of FILE (pith plan, pith tune)", 0, 0},
-    {0, "what-if", OPTION_TEXT, offsetof(struct bench_options, what_if), "density=D,...",
-     "also time a pruned copy (,bits=4,pattern=2:4)", 0, 0},
     CLI_MAX_STEPS_OPTION(struct bench_options, max_steps),
     CLI_DEVICE_OPTION(struct bench_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -60,16 +58,13 @@ static enum cli_exit refuse(const char *what)
 static enum cli_exit check_options(const struct bench_options *o, const char *path,
                                    const struct bench_sides *s)
 {
-    if (o->vs && o->what_if)
-        return refuse("--vs and --what-if");
-    if (s->by_threads && (o->vs || o->what_if))
-        return refuse(o->vs ? "several numbers of --threads and --vs"
-                            : "several numbers of --threads and --what-if");
+    if (s->by_threads && o->vs)
+        return refuse("several numbers of --threads and --vs");
     if (o->csv && (o->common.json || o->explain))
         return refuse(o->explain ? "--csv and --explain" : "--csv and --json");
     if (o->explain && cli_explain_refuses(o->plan, o->device))
         return EXIT_USAGE;
-    const bool twice = s->by_threads || o->what_if || (o->vs && strcmp(o->vs, "cpu") == 0);
+    const bool twice = s->by_threads || (o->vs && strcmp(o->vs, "cpu") == 0);
     if (twice && strcmp(path, "-") == 0) {
         cli_error("the model is read twice: name a file, not -");
         return EXIT_USAGE;
@@ -77,9 +72,9 @@ static enum cli_exit check_options(const struct bench_options *o, const char *pa
     return EXIT_DONE;
 }
 
-/* Beside the model: another one, the CPU, itself pruned, or itself on other numbers of threads. */
+/* Beside the model: another one, the CPU, or itself on other numbers of threads. */
 static enum cli_exit choose_sides(const struct bench_options *o, const char *path,
-                                  struct cli_what_if *what_if, struct bench_sides *s)
+                                  struct bench_sides *s)
 {
     enum cli_exit rc = EXIT_DONE;
     s->n = 1;
@@ -90,7 +85,7 @@ static enum cli_exit choose_sides(const struct bench_options *o, const char *pat
         rc = check_options(o, path, s);
     if (rc)
         return rc;
-    if (o->vs || o->what_if) {
+    if (o->vs) {
         s->side[1].threads = s->side[0].threads;
         s->n = 2;
     }
@@ -102,17 +97,14 @@ static enum cli_exit choose_sides(const struct bench_options *o, const char *pat
         s->side[1].device = "cpu";
     else if (o->vs)
         s->side[1].path = o->vs;
-    else if (o->what_if)
-        s->side[1].wanted = what_if;
-    return o->what_if ? cli_what_if_parse(o->what_if, what_if) : EXIT_DONE;
+    return EXIT_DONE;
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct bench_options *o = opts;
     struct bench_sides s = {0};
-    struct cli_what_if what_if;
-    enum cli_exit rc = choose_sides(o, n_operands ? operands[0] : "-", &what_if, &s);
+    enum cli_exit rc = choose_sides(o, n_operands ? operands[0] : "-", &s);
     o->per_layer = o->per_layer || o->csv;
     for (uint32_t i = 0; i < s.n && !rc; i++)
         rc = bench_open(o, &s.side[i]);
@@ -140,9 +132,7 @@ const struct cli_command cmd_bench = {
     "call\n"
     "with --vs. PITH_CPU=ref|avx2|avx512 limits the instruction set.\n"
     "\n"
-    "  pith bench net.pith -T 1,2 --per-layer               # layer times with one and two "
-    "threads\n"
-    "  pith bench net.onnx --what-if density=0.2,bits=4     # would pruning pay on this machine?",
+    "  pith bench net.pith -T 1,2 --per-layer    # layer times with one and two threads",
     options,
     sizeof(struct bench_options),
     0,

@@ -171,10 +171,7 @@ static const char *which_way(const struct bench_sides *s, uint32_t i, char text[
     if (s->by_threads)
         snprintf(text, 64, ", %s", threads_text(side->opts.threads, threads));
     else
-        snprintf(text, 64, "%s",
-                 side->wanted                                   ? " pruned"
-                 : i == 1 && s->side[0].path == s->side[1].path ? " on the CPU"
-                                                                : "");
+        snprintf(text, 64, "%s", i == 1 && s->side[0].path == s->side[1].path ? " on the CPU" : "");
     return text;
 }
 
@@ -206,8 +203,6 @@ void bench_print_text(const struct bench_options *o, const struct bench_sides *s
             cli_explain_print(&first->explained, first->engine, stdout);
         print_side(s, i);
     }
-    if (s->side[s->n - 1].wanted)
-        cli_what_if_print(first->engine, s->side[1].engine);
     for (uint32_t i = 1; i < s->n; i++)
         if (s->by_threads)
             printf("%s: %.2f times as fast as %u\n", threads_text(s->side[i].opts.threads, threads),
@@ -292,8 +287,6 @@ static void json_vs(const struct bench_sides *s)
     json_side(&s->side[1]);
     cli_json_close('}');
     cli_json_number("ratio", 1 / ratio(s, 1));
-    if (s->side[1].wanted)
-        cli_what_if_json(s->side[0].engine, s->side[1].engine);
 }
 
 void bench_print_json(const struct bench_options *o, const struct bench_sides *s)

@@ -43,9 +43,9 @@ static enum cli_exit make_opts(const struct bench_options *o, struct bench_side 
         return EXIT_USAGE;
     }
     side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
-    side->opts.profile = o->per_layer || o->explain || o->what_if;
+    side->opts.profile = o->per_layer || o->explain;
     side->opts.max_steps = o->max_steps;
-    return o->plan && side->path != o->vs && !side->wanted ? take_plan(o, side) : EXIT_DONE;
+    return o->plan && side->path != o->vs ? take_plan(o, side) : EXIT_DONE;
 }
 
 /* What a layer's speed is held against. */
@@ -62,8 +62,7 @@ static enum cli_exit measure_limits(struct bench_side *side)
 enum cli_exit bench_open(const struct bench_options *o, struct bench_side *side)
 {
     struct pith_error err = {0};
-    enum cli_exit rc = side->wanted ? cli_what_if_load(side->wanted, side->path, &side->packed)
-                                    : cli_load_packed(side->path, &side->packed);
+    enum cli_exit rc = cli_load_packed(side->path, &side->packed);
     if (!rc)
         rc = make_opts(o, side);
     if (!rc && pith_engine_open_packed(&side->packed, &side->opts, &side->engine, &err))

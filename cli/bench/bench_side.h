@@ -8,7 +8,6 @@
 #include "explain.h"
 #include "pith_load.h"
 #include "pith_measure.h"
-#include "what_if.h"
 
 #define BENCH_SIDES 5 /* at most: columns of a table */
 
@@ -21,14 +20,12 @@ struct bench_options {
     uint64_t max_steps;
     const char *device;
     const char *plan;
-    const char *what_if;
     const char *threads;
 };
 
 struct bench_side {
     const char *path, *device;
-    const struct cli_what_if *wanted; /* what the model becomes before; NULL: nothing */
-    uint32_t threads;                 /* 0: as many as there are processors */
+    uint32_t threads; /* 0: as many as there are processors */
     struct pith_engine_opts opts;
     struct pith_packed packed;  /* owns */
     struct pith_buffer plan;    /* owns: the plan file, or none */
@@ -46,7 +43,7 @@ struct bench_sides {
     bool by_threads; /* all are of one model */
 };
 
-/* side: path, device, wanted and threads are set. Failures are printed. */
+/* side: path, device and threads are set. Failures are printed. */
 enum cli_exit bench_open(const struct bench_options *o, struct bench_side *side);
 void bench_close(struct bench_side *side);
 /* Files of open sizes run at those they state, which a stage takes from its data: warns where two

@@ -118,7 +118,6 @@ for wrong in 0 257 1, ,1 1,,2 1,x 1,2,3,4,5,6 12345678901234567890; do
     refuses "threads '$wrong': 1 to 5 whole numbers" -T "$wrong"
 done
 refuses "threads and --vs" -T 1,2 --vs cpu
-refuses "threads and --what-if" -T 1,2 --what-if density=.5
 refuses "csv and --explain" --csv --explain
 "$PITH" bench conv.pith --csv --json >printed 2>err
 [ $? -eq 2 ] && grep -q -- "--csv and --json" err || fail "csv as json: $(cat printed err)"

@@ -98,7 +98,6 @@ both "" pith completion bash
 all=$step step=$((step * 3))
 both page.html pith report few.pith --vs good.onnx -d images-idx3-ubyte -q -o page.html
 both "" pith bench digits.pith --time 0.01 -T 1 --json
-both "" pith bench digits.pith --what-if density=0.5,bits=2 --time 0.01 -T 1 --json
 step=$((step * 20)) # a plan for every number that a kernel may have
 both "" pith tune digits.pith --time 0.1 -T 1 --json
 step=$((all * 3))
