@@ -33,7 +33,7 @@ struct compress_options {
     struct pith_requested_options requested; /* options of its stages */
     const char *checkpoint, *weigh;
     bool resume;
-    struct cli_log_options log;
+    const char *log;
     const char *manifest, *shard;
     uint64_t jobs;
     const char *how_ranks;
@@ -59,7 +59,7 @@ static const struct cli_option options[] = {
     CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
     {0, "weigh", OPTION_TEXT, offsetof(struct compress_options, weigh), "OUT=W,..",
      "factor of an output's loss: 10 is 10 dB more, 0 ignores it", 0, 0},
-    CLI_LOG_OPTIONS(struct compress_options, log, CLI_LOG_HELP),
+    CLI_LOG_OPTION(struct compress_options, log, CLI_LOG_HELP),
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
      "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
@@ -666,7 +666,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (o->ranks)
         cli_end_in_order();
     if (!rc && !(o->ranks && o->ranks->rank > 0))
-        rc = cli_log_start(&o->log, "compress", operands[0]);
+        rc = cli_log_start(o->log, "compress", operands[0]);
     if (!rc)
         rc = run_with_output(o, operands[0]);
     rc = cli_log_end(rc);

@@ -24,7 +24,7 @@
 struct sweep_options {
     struct cli_common common;
     struct cli_training_options from;
-    struct cli_log_options log;
+    const char *log;
     const char *shard, *append, *keep;
     uint64_t jobs, recipe;
     bool pareto;
@@ -42,7 +42,7 @@ static const struct cli_option options[] = {
      "append results; combinations already there are skipped", 0, 0},
     {0, "keep", OPTION_TEXT, AT(keep), "FOLDER", "write the models of the Pareto front to FOLDER",
      0, 0},
-    CLI_LOG_OPTIONS(struct sweep_options, log, CLI_LOG_HELP),
+    CLI_LOG_OPTION(struct sweep_options, log, CLI_LOG_HELP),
     {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and exit", 0,
      1e6},
     {0, "pareto", OPTION_FLAG, AT(pareto), NULL,
@@ -478,7 +478,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = cli_fail(&err);
     const bool runs = o->recipe == NO_RECIPE;
     if (!rc && runs)
-        rc = cli_log_start(&o->log, "sweep", operands[0]);
+        rc = cli_log_start(o->log, "sweep", operands[0]);
     if (!rc)
         rc = runs ? run_shard(&j, operands + 1, n_operands - 1) : print_recipe(&j);
     rc = cli_log_end(rc);

@@ -20,7 +20,7 @@
 struct train_options {
     struct cli_common common;
     struct cli_training_options from;
-    struct cli_log_options log;
+    const char *log;
     const char *init, *ranks;
     struct pith_stage stage; /* its options go straight there */
 };
@@ -30,7 +30,7 @@ static const struct cli_option options[] = {
     CLI_TRAINING_OPTIONS(struct train_options, from),
     {0, "init", OPTION_TEXT, AT(init), "ARCH", "train from scratch (pith help init)", 0, 0},
     CLI_STAGE_BASIC(struct train_options, stage, PITH_STAGE_TRAIN),
-    CLI_LOG_OPTIONS(struct train_options, log, CLI_LOG_HELP "; FILE.csv: write one line per epoch"),
+    CLI_LOG_OPTION(struct train_options, log, CLI_LOG_HELP "; FILE.csv: write one line per epoch"),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct train_options, stage, PITH_STAGE_TRAIN),
     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN,
@@ -295,9 +295,9 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     o->stage.train.ranks = t.ranks;
     if (o->stage.train.checkpoint || t.ranks)
         cli_end_in_order(); /* a checkpoint of the last step; other processes */
-    if (o->log.file && cli_ends_in(o->log.file, ".csv")) {
-        t.csv = o->log.file;
-        o->log.file = NULL;
+    if (o->log && cli_ends_in(o->log, ".csv")) {
+        t.csv = o->log;
+        o->log = NULL;
     }
     if (!rc)
         rc = read_options(&t);
@@ -306,7 +306,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = EXIT_USAGE;
     }
     if (!rc && !(t.ranks && t.ranks->rank > 0))
-        rc = cli_log_start(&o->log, "train", o->init ? o->init : n_operands ? operands[0] : "-");
+        rc = cli_log_start(o->log, "train", o->init ? o->init : n_operands ? operands[0] : "-");
     if (!rc)
         rc = open_and_train(&t, n_operands ? operands[0] : "-");
     rc = cli_log_end(cli_ranks_end(t.ranks, rc));

@@ -67,9 +67,9 @@ no_pypi() {
 }
 
 install_onnxruntime() {
-    "$folder/venv/bin/python" -c 'import onnxruntime, onnx, numpy, clang_format, tritonclient.http, tensorboard' 2>/dev/null && return
-    echo "deps: installing onnx, onnxruntime, numpy, clang-format, tritonclient and tensorboard into $folder/venv"
-    python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q onnx onnxruntime numpy clang-format==14.0.6 'tritonclient[http]' tensorboard ||
+    "$folder/venv/bin/python" -c 'import onnxruntime, onnx, numpy, clang_format, tritonclient.http' 2>/dev/null && return
+    echo "deps: installing onnx, onnxruntime, numpy, clang-format and tritonclient into $folder/venv"
+    python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install -q onnx onnxruntime numpy clang-format==14.0.6 'tritonclient[http]' ||
         no_pypi "onnx, onnxruntime and numpy"
 }
 

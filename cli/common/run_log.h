@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* run_log.h - what a command is at, for those who watch it: lines of JSON (--log) and scalars for
- * TensorBoard
- * (--tensorboard). A process has one log, which every part of a command may write to from any
- * thread; without these options nothing is written.
+/* run_log.h - what a command is at, for those who watch it: lines of JSON (--log). A process has
+ * one log, which every part of a command may write to from any thread; without the option nothing
+ * is written.
  *
  *     {"pith":1,"time":1764412345.125,"event":"epoch","epoch":3,"epochs":8,"loss":0.0123,...} */
 #ifndef RUN_LOG_H
@@ -11,15 +10,9 @@
 #include <math.h>
 #include "cli.h"
 
-struct cli_log_options {
-    const char *file, *tensorboard;
-};
-
-#define CLI_LOG_OPTIONS(type, member, what)                                                        \
-    {0, "log", OPTION_TEXT, offsetof(type, member.file), "FILE", what, 0, 0},                      \
+#define CLI_LOG_OPTION(type, member, what)                                                         \
     {                                                                                              \
-        0, "tensorboard", OPTION_TEXT, offsetof(type, member.tensorboard), "DIR",                  \
-            "write scalars for TensorBoard to DIR", 0, 0                                           \
+        0, "log", OPTION_TEXT, offsetof(type, member), "FILE", what, 0, 0                          \
     }
 #define CLI_LOG_HELP "append events as lines of JSON"
 
@@ -45,10 +38,9 @@ struct cli_event {
         .eta = NAN                                                                                 \
     }
 
-/* Begins the log with its "start"; input: the file that the command reads. EXIT_IO: cannot be
- * written. */
-enum cli_exit cli_log_start(const struct cli_log_options *o, const char *command,
-                            const char *input);
+/* Begins the log in a file (NULL: none) with its "start"; input: the file that the command reads.
+ * EXIT_IO: cannot be written. */
+enum cli_exit cli_log_start(const char *file, const char *command, const char *input);
 bool cli_logs(void);
 /* A log that can no longer be written ends, with an error that cli_log_end returns. */
 void cli_log(const struct cli_event *e);
