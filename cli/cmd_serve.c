@@ -15,7 +15,7 @@ struct serve_options {
     struct cli_common common;
     uint64_t port, max_batch, max_connections, max_body, max_steps;
     double max_wait, timeout;
-    const char *listen, *token_file, *runs, *device;
+    const char *listen, *token_file, *device;
 };
 
 #define AT(member) offsetof(struct serve_options, member)
@@ -30,8 +30,6 @@ static const struct cli_option options[] = {
      "numeric address (default 127.0.0.1; others need --token-file)", 0, 0},
     {0, "token-file", OPTION_TEXT, AT(token_file), "FILE",
      "requests need \"Authorization: Bearer\" and the text of FILE", 0, 0},
-    {0, "runs", OPTION_TEXT, AT(runs), "DIR", "show the logs (train --log FILE) in DIR at /runs", 0,
-     0},
     {0, "timeout", OPTION_TIME, AT(timeout), "T",
      "for a request to arrive, to wait, to run (default 30s)", 0.1, 3600},
     {0, "max-body", OPTION_BYTES, AT(max_body), "BYTES", "largest request (default 64MiB)", 0, 0},
@@ -109,7 +107,6 @@ static enum cli_exit serve(const struct served *s, const struct serve_options *o
                                     .max_wait_s = o->max_wait,
                                     .timeout_s = o->timeout,
                                     .max_body_bytes = o->max_body,
-                                    .runs = o->runs,
                                     .max_connections = (uint32_t)o->max_connections};
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);

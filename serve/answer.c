@@ -7,7 +7,6 @@
 #include "metrics.h"
 #include "pith_data.h"
 #include "pith_host.h"
-#include "run_logs.h"
 #include "serve_pages.h" /* made from serve/page */
 #include "server.h"
 
@@ -25,9 +24,7 @@ enum place {
     PLACE_NETWORK_READY,
     PLACE_INFER,
     PLACE_METRICS,
-    PLACE_STATUS,
-    PLACE_RUNS,
-    PLACE_RUN_CURVE
+    PLACE_STATUS
 };
 
 struct page {
@@ -36,7 +33,6 @@ struct page {
 };
 static const struct page pages[] = {
     {"/", "text/html; charset=utf-8", index_html, sizeof index_html - 1},
-    {"/runs", "text/html; charset=utf-8", runs_html, sizeof runs_html - 1},
     {"/page.css", "text/css; charset=utf-8", page_css, sizeof page_css - 1},
     {"/page.js", "text/javascript; charset=utf-8", page_js, sizeof page_js - 1}};
 
@@ -44,8 +40,6 @@ struct route {
     enum place place;
     struct server_network *network;
     const struct page *page;
-    char log[256];       /* PLACE_RUN_CURVE: its name */
-    const char *curve;   /* and what is drawn */
     const char *missing; /* PLACE_NONE: what there is none of */
 };
 
@@ -153,21 +147,6 @@ static struct route network_route(struct server *s, const char *path)
     return r;
 }
 
-/* "/runs/NAME/loss.svg", "/runs/NAME/accuracy.svg" */
-static struct route curve_route(const char *path)
-{
-    struct route r = {.missing = "path"};
-    const size_t n = strcspn(path, "/");
-    r.curve = strcmp(path + n, "/loss.svg") == 0       ? "loss"
-              : strcmp(path + n, "/accuracy.svg") == 0 ? "accuracy"
-                                                       : NULL;
-    if (n == 0 || n >= sizeof r.log || !r.curve)
-        return r;
-    memcpy(r.log, path, n);
-    r.place = PLACE_RUN_CURVE;
-    return r;
-}
-
 static struct route find_route(struct server *s, const char *path)
 {
     static const struct {
@@ -175,8 +154,7 @@ static struct route find_route(struct server *s, const char *path)
         enum place place;
     } places[] = {{"/v2", PLACE_SERVER},           {"/v2/", PLACE_SERVER},
                   {"/v2/health/live", PLACE_LIVE}, {"/v2/health/ready", PLACE_READY},
-                  {"/metrics", PLACE_METRICS},     {"/status", PLACE_STATUS},
-                  {"/runs.json", PLACE_RUNS}};
+                  {"/metrics", PLACE_METRICS},     {"/status", PLACE_STATUS}};
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
         if (strcmp(path, pages[i].path) == 0)
             return (struct route){.place = PLACE_PAGE, .page = &pages[i]};
@@ -185,8 +163,6 @@ static struct route find_route(struct server *s, const char *path)
             return (struct route){.place = places[i].place};
     if (take(&path, "/v2/models/"))
         return network_route(s, path);
-    if (take(&path, "/runs/"))
-        return curve_route(path);
     return (struct route){.missing = "path"};
 }
 
@@ -385,24 +361,6 @@ static void answer_ready(const struct server *s, struct http_answer *a)
         answer_text(a, "{\"ready\":true}");
 }
 
-static void answer_runs(const struct server *s, const struct route *to, struct http_answer *a)
-{
-    struct pith_error err = {0};
-    struct pith_buffer svg = {0};
-    const bool list = to->place == PLACE_RUNS;
-    if (!s->runs) {
-        answer_error(a, 404, "the server was started without --runs");
-        return;
-    }
-    *a = (struct http_answer){.code = 200, .type = list ? JSON_TYPE : "image/svg+xml"};
-    const enum pith_status st = list ? run_logs_list(s->runs, &a->body, &err)
-                                     : run_logs_curve(s->runs, to->log, to->curve, &svg, &err);
-    if (st)
-        answer_error(a, st == PITH_ERR_ARGUMENT ? 404 : code_of(st), err.text);
-    else if (!list)
-        a->body = (struct byte_out){.data = svg.data, .bytes = svg.bytes, .cap = svg.bytes};
-}
-
 static void answer_server(struct http_answer *a)
 {
     const uint32_t v = pith_version();
@@ -444,10 +402,6 @@ void answer_request(struct server *s, const struct http_request *r, struct http_
     case PLACE_STATUS:
         *a = (struct http_answer){.code = 200, .type = JSON_TYPE};
         metrics_status(s, &a->body);
-        return;
-    case PLACE_RUNS:
-    case PLACE_RUN_CURVE:
-        answer_runs(s, &to, a);
         return;
     case PLACE_NONE:
         break;

@@ -221,9 +221,9 @@ void metrics_status(struct server *s, struct byte_out *out)
     const uint32_t v = pith_version();
     pith_json_format(out,
                      "{\"version\":\"%u.%u.%u\",\"uptime_s\":%.3f,\"resident_bytes\":%" PRIu64
-                     ",\"runs\":%s,\"bucket_ms\":[",
+                     ",\"bucket_ms\":[",
                      v >> 16, v >> 8 & 255, v & 255, (double)(now - s->started_ns) / 1e9,
-                     resident_bytes(), s->runs ? "true" : "false");
+                     resident_bytes());
     for (uint32_t b = 0; b + 1 < LATENCY_BUCKETS; b++)
         pith_json_format(out, b ? ",%g" : "%g", latency_bucket_ms[b]);
     pith_json_format(out, "],\"networks\":[");

@@ -33,8 +33,6 @@ struct serve_opts {
     double timeout_s; /* for a request to arrive, to wait, to run, and for its response to leave */
     uint64_t max_body_bytes;
     uint32_t max_connections;
-    const char
-        *runs; /* a folder: its logs of training and compression are shown; copied; NULL: none */
 };
 
 struct server;

@@ -118,7 +118,6 @@ static void free_server(struct server *s)
     free(s->networks);
     gpu_meter_close(s->gpus);
     free(s->token);
-    free(s->runs);
     pthread_cond_destroy(&s->picture_done);
     pthread_mutex_destroy(&s->pictures_lock);
     pthread_cond_destroy(&s->guard_wake);
@@ -160,8 +159,6 @@ enum pith_status serve_start(const struct serve_opts *o, struct server **server,
     if (!s)
         return pith_error_no_memory(err);
     if (o->token && !(s->token = strdup(o->token)))
-        st = pith_error_no_memory(err);
-    if (o->runs && !st && !(s->runs = strdup(o->runs)))
         st = pith_error_no_memory(err);
     if (!st)
         st = open_networks(s, o, err);

@@ -41,7 +41,6 @@ struct server {
     atomic_uint n_answering; /* requests that are under way */
     uint64_t started_ns;
     struct gpu_meter *gpus; /* owns; NULL: there are none */
-    char *runs;             /* owns: folder whose logs are shown; NULL: none */
 
     struct MHD_Daemon *daemon;
     int listener;                     /* -1: closed, or the daemon's */

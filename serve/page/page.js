@@ -2,7 +2,7 @@
 'use strict';
 const PERIOD_MS = 2000, POINTS = 90, SVG = 'http://www.w3.org/2000/svg';
 const cards = document.getElementById('cards'), state = document.getElementById('state');
-const shown = new Map(); // name of a network or log -> what its card was made of
+const shown = new Map(); // name of a network -> what its card was made of
 
 function element(tag, text, className) {
     const e = document.createElement(tag);
@@ -101,49 +101,8 @@ function showNetworks(status) {
         `${g.power_w < 0 ? '' : ` ${digits(g.power_w)} W`}`);
     for (const n of status.networks) showNetwork(n, status, uptime ? status.uptime_s - uptime : 0);
     uptime = status.uptime_s;
-    document.getElementById('runs-link').hidden = !status.runs;
     return [`pith ${status.version}`, `up ${time(status.uptime_s)}`, `memory ${bytes(status.resident_bytes)}`, ...gpus]
         .join(' · ');
-}
-
-async function showRun(run) {
-    const known = shown.get(run.name), percent = x => `${digits(100 * x)} %`;
-    if (known && known.bytes === run.log_bytes && known.status === run.status) return;
-    const parts = [], rows = [];
-    if (run.share !== null) {
-        const bar = element('progress');
-        bar.max = 1;
-        bar.value = run.share;
-        bar.setAttribute('aria-label', 'progress');
-        parts.push(bar);
-    }
-    for (const [key, name, form] of [['step', 'step', String], ['epoch', 'epoch', String], ['done', 'done', String],
-        ['loss', 'loss', digits], ['accuracy', 'accuracy', percent], ['val_loss', 'held-out loss', digits],
-        ['val_accuracy', 'held-out', percent], ['bytes', 'size', bytes], ['eta', 'left', time], ['layer', 'layer', String]])
-        if (run[key] !== null && !(['eta', 'layer', 'step', 'done'].includes(key) && run.status !== 'running')) rows.push([name, form(run[key])]);
-    if (run.status === 'running' && run.age_s > 60) rows.push(['last event', `${time(run.age_s - run.age_s % 60)} ago`]);
-    parts.push(facts([['state', run.status, run.status !== 'done' && run.status !== 'running'], ...rows]));
-    const images = [];
-    for (const what of run.curves) {
-        const svg = await ask(`/runs/${encodeURIComponent(run.name)}/${what}.svg`).then(r => r.blob());
-        const image = element('img');
-        image.alt = `${what} of ${run.name}`;
-        image.src = URL.createObjectURL(svg);
-        images.push(image.src);
-        parts.push(element('h3', what), image);
-    }
-    for (const image of known ? known.images : []) URL.revokeObjectURL(image);
-    const c = card(run.name, [run.command, run.file].filter(Boolean).join(' '), parts);
-    Object.assign(c, {bytes: run.log_bytes, status: run.status, images});
-}
-
-async function showRuns(list) {
-    for (const run of list.runs) await showRun(run);
-    const names = new Set(list.runs.map(r => r.name));
-    for (const [name, c] of shown)
-        if (!names.has(name)) { c.section.remove(); shown.delete(name); }
-    for (const run of list.runs) cards.append(shown.get(run.name).section); // running ones first, then the latest
-    return list.runs.length ? `${list.runs.length} logs in ${list.folder}` : `no logs (*.jsonl) in ${list.folder}`;
 }
 
 // ---- asking ----------------------------------------------------------------------------------------
@@ -173,10 +132,8 @@ function askForToken() {
 }
 
 async function update() {
-    const runs = document.body.dataset.page === 'runs';
     try {
-        const reply = await (await ask(runs ? '/runs.json' : '/status')).json();
-        state.textContent = await (runs ? showRuns : showNetworks)(reply);
+        state.textContent = showNetworks(await (await ask('/status')).json());
         state.className = '';
     } catch (error) {
         if (error.code === 401) askForToken();

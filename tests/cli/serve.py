@@ -138,7 +138,7 @@ def test_errors(address):
     for status, method, path, body in (
             (404, 'GET', '/nothing', None), (404, 'GET', '/v2/models/none', None),
             (404, 'GET', '/v2/models/digits/versions/2', None), (404, 'GET', '/v2/models/digits/x', None),
-            (404, 'GET', '/v2/models/digits/versions/1x', None), (404, 'GET', '/runs.json', None),
+            (404, 'GET', '/v2/models/digits/versions/1x', None),
             (405, 'GET', '/v2/models/digits/infer', None), (405, 'POST', '/v2', '{}'),
             (405, 'DELETE', '/v2/models/digits', None),
             (400, 'POST', '/v2/models/digits/infer', None), (400, 'POST', '/v2/models/digits/infer', '{"inputs":'),
