@@ -19,7 +19,6 @@
 #include "pith_compress.h"
 #include "pith_host.h"
 #include "model/plain_copy.h"
-#include "ranks_start.h"
 #include "cli/common/stage_options.h"
 #include "stage_command.h"
 #include "training.h"
@@ -36,8 +35,6 @@ struct compress_options {
     const char *log;
     const char *manifest, *shard;
     uint64_t jobs;
-    const char *how_ranks;
-    const struct pith_ranks *ranks; /* NULL: this process alone */
 };
 
 static const struct cli_option options[] = {
@@ -70,8 +67,6 @@ static const struct cli_option options[] = {
      "networks of the manifest at a time (default 1)", 1, CLI_MAX_JOBS},
     {0, "shard", OPTION_TEXT, offsetof(struct compress_options, shard), "I/N",
      "only networks I, I+N, I+2N, ... of the manifest", 0, 0},
-    {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
-     "mpi: distribute the search over mpirun or srun processes", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -450,16 +445,13 @@ static bool for_speed(const struct compress_options *o, const struct pith_recipe
     return o->requested.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
 }
 
-/* A new search throws an old one's checkpoint away: not by mistake. Of several processes rank 0 has
- * it, and may have begun to write. */
+/* A new search throws an old one's checkpoint away: not by mistake. */
 static enum cli_exit check_checkpoint(const struct compress_options *o)
 {
     if (o->resume && !o->checkpoint) {
         cli_error("--resume needs --checkpoint FILE");
         return EXIT_USAGE;
     }
-    if (o->ranks && o->ranks->rank > 0)
-        return EXIT_DONE;
     if (!o->checkpoint || o->resume || o->common.force || access(o->checkpoint, F_OK) != 0)
         return o->checkpoint ? cli_check_writable(o->checkpoint) : EXIT_DONE;
     cli_error("%s exists: go on with --resume, or start anew with -f", o->checkpoint);
@@ -545,8 +537,7 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
                                .for_speed = for_speed(o, recipe),
                                .checkpoint = o->checkpoint,
                                .resume = o->resume,
-                               .before_bytes = before_bytes,
-                               .ranks = o->ranks};
+                               .before_bytes = before_bytes};
     if (!pith_goal_limits_loss(&goal) && !(goal.max_size > 0) && !(goal.max_ram > 0))
         goal.max_drop = PITH_GOAL_DEFAULT_DROP;
     enum cli_exit rc = check_checkpoint(o);
@@ -595,11 +586,6 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
             rc = search(o, path, m, recipe, before_bytes);
     } else if (!rc) {
         rc = refuse_search_goals(o, recipe);
-        if (!rc && o->ranks) {
-            cli_error(
-                "--ranks needs a search: -d DATA, and no stages by recipe, preset or options");
-            rc = EXIT_USAGE;
-        }
         if (!rc)
             rc = open_job_data(o, m, recipe, &data);
         if (!rc)
@@ -662,20 +648,11 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
             return cli_no_memory();
         o->common.output = derived;
     }
-    rc = cli_ranks_start(&o->common, o->how_ranks, &o->ranks);
-    if (o->ranks)
-        cli_end_in_order();
-    if (!rc && !(o->ranks && o->ranks->rank > 0))
-        rc = cli_log_start(o->log, "compress", operands[0]);
+    rc = cli_log_start(o->log, "compress", operands[0]);
     if (!rc)
         rc = run_with_output(o, operands[0]);
-    rc = cli_log_end(rc);
     free(derived);
-    if (rc == EXIT_NO) { /* a goal that all of them miss is no failure of one */
-        cli_ranks_end(o->ranks, EXIT_DONE);
-        return rc;
-    }
-    return cli_ranks_end(o->ranks, rc);
+    return cli_log_end(rc);
 }
 
 const struct cli_command cmd_compress = {

@@ -72,18 +72,9 @@ static void progress(void *user, const struct pith_goal_progress *p)
     cli_progress_step(&s->bar, p->done);
 }
 
-/* Another rank is not the one that speaks. */
-static bool is_silent(const struct cli_goal_run *run)
-{
-    return run->ranks && run->ranks->rank > 0;
-}
-
-/* Rank 0 writes the best it has and ends the others, which wait for it. */
 static bool stop(void *user)
 {
     struct show *s = user;
-    if (is_silent(s->run))
-        return false;
     return s->rc != EXIT_DONE || cli_interrupted();
 }
 
@@ -103,8 +94,6 @@ static void write_best(struct show *s, const struct pith_goal_point *p)
 static void set_kept_line(const struct show *s)
 {
     char kept[CLI_BEST_BYTES + 40] = "no file is kept", command[2048];
-    if (is_silent(s->run))
-        return;
     if (s->written)
         snprintf(kept, sizeof kept, "%s is the best file so far", s->best);
     if (!s->run->checkpoint) {
@@ -516,8 +505,6 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
 {
     struct layer_rows rows;
     const char *written;
-    if (is_silent(s->run))
-        return EXIT_DONE;
     if (r->done)
         return report_done(s->run);
     if (cli_interrupted()) /* what there is was written when it was made */
@@ -553,7 +540,7 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
 static enum cli_exit open_best(struct show *s)
 {
     const struct cli_common *c = s->run->common;
-    if (!c->output || strcmp(c->output, "-") == 0 || c->dry_run || is_silent(s->run))
+    if (!c->output || strcmp(c->output, "-") == 0 || c->dry_run)
         return EXIT_DONE;
     enum cli_exit rc = cli_best_path(c->output, s->best);
     if (!rc && cli_same_file(s->run->input, s->best))
@@ -653,10 +640,9 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .warn = warn,
                                               .stop = stop,
                                               .user = &s,
-                                              .ranks = run->ranks,
                                               .output_weight = run->output_weight};
     if (run->common->dry_run)
-        return is_silent(run) ? EXIT_DONE : estimate(run, m, &o);
+        return estimate(run, m, &o);
     return_large_blocks();
     set_kept_line(&s);
     cli_progress_start(&s.bar, run->common, "compress", 0);

@@ -20,8 +20,7 @@ struct cli_goal_run {
     bool for_speed;
     const char *checkpoint; /* NULL: none */
     bool resume;
-    uint64_t before_bytes;          /* of the constants as the network's file has them */
-    const struct pith_ranks *ranks; /* of which rank 0 alone writes and speaks; NULL */
+    uint64_t before_bytes; /* of the constants as the network's file has them */
 };
 
 /* EXIT_NO: missed. */

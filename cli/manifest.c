@@ -65,8 +65,8 @@ static bool next_field(struct reading *r)
 /* Of the command as a whole, not of one network. */
 static bool is_of_command(const char *name)
 {
-    static const char *const words[] = {"manifest", "jobs",  "shard",    "ranks",   "dry-run",
-                                        "json",     "force", "progress", "threads", "seed"};
+    static const char *const words[] = {"manifest", "jobs",     "shard",   "dry-run", "json",
+                                        "force",    "progress", "threads", "seed"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0)
             return true;

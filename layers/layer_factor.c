@@ -280,7 +280,6 @@ struct targets {
     uint32_t n_threads;
     double *room; /* [n_threads, 2, n, PITH_ROW_PANEL] */
     struct row_panel_kernels kernels;
-    const struct pith_sweep_ranks *ranks; /* that share the panels */
 };
 
 /* y [n, PITH_ROW_PANEL]: what the inputs have in common with the results of these rows. */
@@ -325,8 +324,6 @@ static void find_panels(void *arg, uint32_t thread)
     const uint64_t panels = (g->each + PITH_ROW_PANEL - 1) / PITH_ROW_PANEL;
     double *room = g->room + thread * 2 * g->f->n * PITH_ROW_PANEL;
     for (uint64_t i = thread; i < panels * g->f->groups; i += g->n_threads) {
-        if (!rank_does(g->ranks, i))
-            continue;
         const uint64_t group = i / panels, at = i % panels * PITH_ROW_PANEL, left = g->each - at;
         find_panel(g, (uint32_t)group, group * g->each + at,
                    left < PITH_ROW_PANEL ? left : PITH_ROW_PANEL, room);
@@ -335,8 +332,7 @@ static void find_panels(void *arg, uint32_t thread)
 
 /* Shrinkage only adds to the diagonal: what had a factor has one again. */
 enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint64_t rows,
-                                    const struct pith_opts *runtime,
-                                    const struct pith_sweep_ranks *ranks, struct pith_error *err)
+                                    const struct pith_opts *runtime, struct pith_error *err)
 {
     struct targets g = {.f = f, .w = w, .each = rows / f->groups, .n_threads = 1};
     if (!f->cross)
@@ -348,14 +344,10 @@ enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint
     g.kernels = pith_row_panel_kernels();
     g.target = malloc((size_t)rows * f->n * sizeof *g.target);
     g.room = malloc(g.n_threads * 2 * f->n * PITH_ROW_PANEL * sizeof *g.room);
-    bool room = g.target && g.room;
-    /* Panels lie one behind the other where there is one group; more have small matrices. */
-    g.ranks = f->groups == 1 ? ranks : NULL;
+    const bool room = g.target && g.room;
     if (room)
         pith_in_parallel(runtime, g.n_threads, find_panels, &g);
     free(g.room);
-    room = room && rank_gather(g.ranks, g.target, (size_t)rows * f->n * sizeof *g.target,
-                               PITH_ROW_PANEL * f->n * sizeof *g.target);
     f->target = g.target;
     if (f->shrinkage > 0)
         factor_with(f, f->damping);

@@ -4,7 +4,7 @@
  * or as they are stored; and targets.
  *
  *     pith_layer_factor(&moments, 0.95, pith_layer_damping(&moments), 1, &f, err);
- *     pith_layer_targets(&f, w, rows, runtime, NULL, err);      with cross moments
+ *     pith_layer_targets(&f, w, rows, runtime, err);            with cross moments
  *     pith_layer_round(...)                                     layer_round.h
  *     pith_layer_factor_end(&f);
  */
@@ -68,11 +68,10 @@ double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, c
                                  double *room);
 
 /* The targets of all rows of w [rows, n], so many for each group, with twice the shrinkage; cross
- * is not needed any more, u has its damping again. The same bits for any number of threads and
- * ranks. PITH_ERR_MEMORY. */
+ * is not needed any more, u has its damping again. The same bits for any number of threads.
+ * PITH_ERR_MEMORY. */
 enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint64_t rows,
-                                    const struct pith_opts *runtime,
-                                    const struct pith_sweep_ranks *ranks, struct pith_error *err);
+                                    const struct pith_opts *runtime, struct pith_error *err);
 /* target [n], by place: the row of floats whose results from the inputs as they are now come
  * closest to those of the row w [n] from the inputs as they were (GPTAQ: Li et al., 2025). w: a row
  * of f->w, where targets are known. room: [n] */

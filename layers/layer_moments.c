@@ -129,8 +129,7 @@ static void add_block(void *arg, uint32_t i)
 {
     struct sums *s = arg;
     const size_t n = s->net[0]->n, first = (size_t)i * BLOCK, last = first + BLOCK;
-    if (rank_does(s->opts->ranks, i))
-        add_panel(s, 0, 0, first, last < n ? last : n);
+    add_panel(s, 0, 0, first, last < n ? last : n);
 }
 
 static void add_groups(void *arg, uint32_t panel)
@@ -211,20 +210,6 @@ static void close_sums(struct sums *s)
     }
     free(s->root);
     pith_shrinkage_close(&s->shrinkage);
-}
-
-/* Blocks of rows that other ranks have summed up. Groups are summed up by each: their matrices are
- * small. With ranks the others have as many columns. */
-static bool gather_sums(const struct sums *s)
-{
-    const struct pith_sweep_ranks *k = s->net[0]->groups == 1 ? s->opts->ranks : NULL;
-    const size_t n = s->net[0]->n, bytes = n * n * sizeof(double),
-                 item = BLOCK * n * sizeof(double);
-    return rank_gather(k, s->to->h, bytes, item) &&
-           rank_gather(k, s->to->mean[0], n * sizeof(double), BLOCK * sizeof(double)) &&
-           (s->nets == 1 ||
-            (rank_gather(k, s->to->cross, bytes, item) &&
-             rank_gather(k, s->to->mean[1], n * sizeof(double), BLOCK * sizeof(double))));
 }
 
 /* Sums become means of samples, with the places that were left out. So damping and lambda mean
@@ -343,8 +328,6 @@ enum pith_status pith_layer_moments(const struct layer_rows *rows, const struct 
         if (!status)
             add_samples(&s);
     }
-    if (!status && !gather_sums(&s))
-        status = pith_error_no_memory(err);
     if (!status)
         scale_sums(&s);
     close_sums(&s);

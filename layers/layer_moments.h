@@ -18,7 +18,6 @@
 
 #include "layer_walk.h"
 #include "sensitivity.h"
-#include "sweep_ranks.h"
 #include "op_interface/window.h"
 
 #define PITH_LAYER_MOST_COLUMNS 2048u
@@ -96,12 +95,11 @@ struct moments_opts {
     uint32_t weight;    /* with sensitivity: the value */
     double place_share; /* 0..1 */
     double centre;      /* 0..1: of what the means make of h, that shrinkage leaves out */
-    const struct pith_opts *runtime;      /* parallel_for; NULL: one thread */
-    const struct pith_sweep_ranks *ranks; /* that share the sums; NULL: one process */
+    const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
 };
 
-/* others: of as many places and groups; NULL: none. The same bits for any number of threads and
- * ranks. PITH_ERR_MEMORY, and what reading rows returns; *m is to be ended then, too. */
+/* others: of as many places and groups; NULL: none. The same bits for any number of
+ * threads. PITH_ERR_MEMORY, and what reading rows returns; *m is to be ended then, too. */
 enum pith_status pith_layer_moments(const struct layer_rows *rows, const struct layer_rows *others,
                                     const struct moments_opts *opts, struct layer_moments *m,
                                     struct pith_error *err);

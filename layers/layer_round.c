@@ -44,11 +44,7 @@ struct work {
     struct layer_round *l;
     uint32_t n; /* threads */
     struct room *room;
-    /* Of coupled rows by place, NULL where there are none: errors, by place as well; integers;
-     * errors of the results of all ranks. */
-    double *off;          /* [rows, n] */
-    int16_t *placed;      /* [rows, n] */
-    double *gathered;     /* [rows] */
+    double *off; /* [rows, n] errors of coupled rows, both by place; NULL: there are none */
     uint64_t first, last; /* places of the rows that are rounded at once */
     bool nearest;         /* nothing but the nearest integers of the goals */
     bool counts;          /* integers are only counted */
@@ -268,8 +264,8 @@ static void round_row(const struct work *w, uint64_t place, struct room *r)
         error = round_kept(w, row, r);
     else
         error = round_along_paths(w, row, r);
-    *(w->gathered ? &w->gathered[place] : &l->error[row]) = error;
-    int16_t *to = w->placed ? w->placed + place * n : l->q + row * n;
+    l->error[row] = error;
+    int16_t *to = l->q + row * n;
     for (size_t j = 0; j < n; j++)
         to[order[j]] = r->q[j];
 }
@@ -374,34 +370,19 @@ static void do_panels(const struct work *w, uint32_t thread)
     }
 }
 
-/* Rows go to ranks and to threads in turn; their results lie apart. */
+/* Rows go to threads in turn; their results lie apart. */
 static void do_rows(void *arg, uint32_t thread)
 {
     const struct work *w = arg;
-    const struct pith_sweep_ranks *k = w->l->ranks;
-    const uint64_t count = k ? k->count : 1;
     if (w->beside && !w->overlap) {
         do_panels(w, thread);
         return;
     }
-    for (uint64_t row = w->first + thread * count + (k ? k->rank : 0); row < w->last;
-         row += w->n * count)
+    for (uint64_t row = w->first + thread; row < w->last; row += w->n)
         if (w->overlap)
             compare_row(w, row, &w->room[thread]);
         else
             round_row(w, row, &w->room[thread]);
-}
-
-/* What the rows of other ranks have become. */
-static bool gather_rows(const struct work *w)
-{
-    const struct layer_round *l = w->l;
-    const size_t rows = (size_t)l->rows, n = l->factor->n;
-    if (w->overlap)
-        return rank_gather(l->ranks, w->overlap, rows * sizeof *w->overlap, sizeof *w->overlap) &&
-               rank_gather(l->ranks, w->square, rows * sizeof *w->square, sizeof *w->square);
-    return rank_gather(l->ranks, l->q, rows * n * sizeof *l->q, n * sizeof *l->q) &&
-           rank_gather(l->ranks, l->error, rows * sizeof *l->error, sizeof *l->error);
 }
 
 static void some_rows(struct work *w, uint64_t first, uint64_t last)
@@ -426,37 +407,17 @@ static void find_errors(const struct work *w, const struct room *r)
     }
 }
 
-/* What ranks have made of the rows of a block goes to all, and from their places to the rows. */
-static bool take_block(const struct work *w)
-{
-    struct layer_round *l = w->l;
-    const size_t n = l->factor->n, bytes = n * sizeof *w->placed,
-                 count = (size_t)(w->last - w->first);
-    if (!rank_gather(l->ranks, w->placed + w->first * n, count * bytes, bytes) ||
-        !rank_gather(l->ranks, w->gathered + w->first, count * sizeof *w->gathered,
-                     sizeof *w->gathered))
-        return false;
-    for (uint64_t place = w->first; place < w->last; place++) {
-        memcpy(l->q + row_at(l, place) * n, w->placed + place * n, bytes);
-        l->error[row_at(l, place)] = w->gathered[place];
-    }
-    find_errors(w, w->room);
-    return true;
-}
-
-static bool all_rows(struct work *w)
+static void all_rows(struct work *w)
 {
     const struct row_coupling *c = w->l->coupling;
     if (!c || w->overlap) {
         some_rows(w, 0, w->l->rows);
-        return gather_rows(w);
+        return;
     }
-    bool ok = true;
-    for (uint64_t last = c->rows; last > 0 && ok; last = w->first) {
+    for (uint64_t last = c->rows; last > 0; last = w->first) {
         some_rows(w, last > c->at_once ? last - c->at_once : 0, last);
-        ok = take_block(w);
+        find_errors(w, w->room);
     }
-    return ok;
 }
 
 /* What a failure leaves is freed by close_work(). */
@@ -482,15 +443,13 @@ static bool open_work(struct layer_round *l, struct work *w)
     *w = (struct work){.l = l, .n = 1, .panel = pith_row_panel_kernels()};
     if (l->runtime && l->runtime->parallel_for)
         w->n = pith_threads_count(l->runtime);
-    w->beside = l->paths == 1 && !(l->lambda > 0) && !l->states && !l->coupling && !l->ranks &&
+    w->beside = l->paths == 1 && !(l->lambda > 0) && !l->states && !l->coupling &&
                 !(l->own_factors && is_masked(l)) && pith_feedback_panel_pays(&w->panel);
     w->room = calloc(w->n, sizeof *w->room);
     bool ok = w->room != NULL;
     if (l->coupling) {
         w->off = malloc((size_t)l->rows * l->factor->n * sizeof *w->off);
-        w->placed = malloc((size_t)l->rows * l->factor->n * sizeof *w->placed);
-        w->gathered = malloc((size_t)l->rows * sizeof *w->gathered);
-        ok = ok && w->off && w->placed && w->gathered;
+        ok = ok && w->off;
     }
     for (uint32_t i = 0; i < w->n && ok; i++) {
         w->room[i].thread = i;
@@ -515,8 +474,6 @@ static void close_work(struct work *w)
     }
     free(w->room);
     free(w->off);
-    free(w->placed);
-    free(w->gathered);
     free(w->overlap);
     free(w->square);
 }
@@ -564,14 +521,15 @@ enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
         w.nearest = i == 0;
         w.counts = true;
         w.paths = fewer_paths(l);
-        ok = all_rows(&w);
+        all_rows(&w);
         count(l);
     }
     w.nearest = w.counts = false;
     w.paths = l->paths;
-    ok = ok && all_rows(&w);
-    if (ok)
+    if (ok) {
+        all_rows(&w);
         count(l);
+    }
     close_work(&w);
     return ok ? PITH_OK : pith_error_no_memory(err);
 }
@@ -589,7 +547,9 @@ enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
     w.last = l->rows;
     if (ok && w.off)
         find_errors(&w, w.room);
-    ok = ok && w.overlap && w.square && all_rows(&w);
+    ok = ok && w.overlap && w.square;
+    if (ok)
+        all_rows(&w);
     for (uint64_t place = 0; place < l->rows && ok; place++) {
         const double loss = l->loss ? l->loss[row_at(l, place)] : 1;
         overlap += loss * w.overlap[place];

@@ -20,7 +20,6 @@
 #include "layer_factor.h"
 #include "rate_table.h"
 #include "row_coupling.h"
-#include "sweep_ranks.h"
 
 struct layer_round {
     const struct layer_factor *factor;
@@ -51,7 +50,6 @@ struct layer_round {
     const struct row_coupling *coupling; /* of one group, loss being what it says; NULL: rows are
                                             rounded each for itself */
     const struct pith_opts *runtime;
-    const struct pith_sweep_ranks *ranks; /* that share the rows; NULL: one process */
     /* made here */
     int16_t *q;                /* [rows, n]; not NULL: the caller's room */
     double *error;             /* [rows] squared error of the results, damping included */
@@ -60,7 +58,7 @@ struct layer_round {
 };
 
 /* q and error of l belong to the caller, also after a failure. The same bits for any number of
- * threads and ranks. PITH_ERR_MEMORY. */
+ * threads. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err);
 /* The one factor by which all steps are best multiplied: least squares of the results. */
 enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,

@@ -120,8 +120,7 @@ static enum pith_status find_moments(struct sweep *s, struct layer *l, struct la
                                    .weight = l->ref->value,
                                    .place_share = s->opts.place_share,
                                    .centre = l->bias == PITH_VALUE_NONE ? 0 : PITH_BIAS_SHARE,
-                                   .runtime = s->opts.runtime,
-                                   .ranks = s->opts.ranks};
+                                   .runtime = s->opts.runtime};
     enum pith_status status = PITH_OK;
     *stats = (struct layer_moments){0};
     if (!l->data_free)
@@ -460,12 +459,10 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                              : l->states   ? TRELLIS_PATHS * (l->states > 8 ? 2 : 1)
                                                            : PATHS,
                                     .coupling = l->coupling.compensation ? &l->coupling : NULL,
-                                    .runtime = s->opts.runtime,
-                                    .ranks = s->opts.ranks};
+                                    .runtime = s->opts.runtime};
     enum pith_status status = cut_rows(s, l);
     if (!status)
-        status = pith_layer_targets(&l->factor, l->round.w, l->round.rows, s->opts.runtime,
-                                    s->opts.ranks, s->err);
+        status = pith_layer_targets(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
     if (!status)
         status = choose_support(s, l);
     if (!status)

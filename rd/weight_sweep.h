@@ -23,7 +23,6 @@
 #include "pith_measure.h"
 #include "pith_prune.h"
 #include "layers/sensitivity.h"
-#include "layers/sweep_ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -88,8 +87,6 @@ struct pith_weight_sweep_opts {
     uint32_t levels; /* 3..16 that a weight's may be at most, 0 in their middle, so that run forms
                           of few centroids take it; steps may cut off large weights then, and there
                           is no trellis. 0: 255 */
-    const struct pith_sweep_ranks *ranks; /* processes that sweep together, each with the same
-                                             network, data and options; NULL: this alone */
 };
 
 struct pith_weight_sweep_report {
@@ -106,7 +103,7 @@ enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
 
 /* m has no normalization behind a layer that could be folded, or its steps are coarser than they
  * need be. *out: a model of the same values and nodes; the caller frees it. report may be NULL. The
- * same bytes for any number of threads and ranks. PITH_ERR_ARGUMENT: bad options, a pattern that
+ * same bytes for any number of threads. PITH_ERR_ARGUMENT: bad options, a pattern that
  * divides no layer, data that does not fit, or "interrupted"; PITH_ERR_UNSUPPORTED: several inputs
  * and no feed; PITH_ERR_MEMORY, _IO, and what reading data and running the network return; *out is
  * then untouched. */

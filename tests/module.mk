@@ -26,7 +26,6 @@ TEST_LDFLAGS_onnx_external = $(call wrap,syscall pread)
 TEST_LDFLAGS_file_write = $(call wrap,fcntl open write read fsync fchmod close rename renameat2 link linkat)
 TEST_LDFLAGS_open = $(call wrap,calloc malloc realloc aligned_alloc open read mmap madvise)
 TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join pthread_mutex_init pthread_cond_init calloc fopen)
-TEST_LDFLAGS_goal_ranks = $(call wrap,pith_clock_ns)
 
 # AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that
 # one alone (tests/runtime/avxvnni_twin.h).
@@ -102,7 +101,7 @@ deps-test: ## install what building and all tests need
 # What takes half a minute and more (see TEST_TIMES of run_tests.sh), the longest first, so that no core is without work at the end.
 LONG_TESTS := $(addprefix tests/,embedded/arm_kernels.sh fuzz/sanitized_tests.sh embedded/same_hash.sh cuda/defects.sh samples/demo.sh \
     fuzz/short_run.sh embedded/figures.sh cuda/sanitized.sh cuda/integers.sh build/link_budget.sh conformance/onnxruntime_agreement.sh \
-    cuda/ptx.sh cuda/one_launch.sh cli/own_network.sh cuda/gpu_bench.sh build/add_option.sh cli/lossless.sh spec/agree.sh cli/goal_ranks.sh \
+    cuda/ptx.sh cuda/one_launch.sh cli/own_network.sh cuda/gpu_bench.sh build/add_option.sh cli/lossless.sh spec/agree.sh \
     cli/goal.sh cli/same_stages.sh conformance/float_accuracy.sh embedded/ram.sh build/deb.sh)
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/samples/make_keywords $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(SHELL_TESTS) $(TEST_BIN))
@@ -125,7 +124,7 @@ check-tsan: ## tests and commands that use threads under ThreadSanitizer
 check-sanitized: $(O)/pith $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
 # Those outside of host and measure that make threads. Training is left out: nothing sees into OpenMP.
-THREAD_TESTS := $(O)/tests/serve/test_batch_queue $(O)/tests/runtime/test_segment $(O)/tests/quantize/test_quantize_methods $(O)/tests/rd/test_row_coupling $(O)/tests/rd/test_sweep_ranks
+THREAD_TESTS := $(O)/tests/serve/test_batch_queue $(O)/tests/runtime/test_segment $(O)/tests/quantize/test_quantize_methods $(O)/tests/rd/test_row_coupling
 check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN)) $(THREAD_TESTS) | $(O)/pith $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $^ tests/host/thread_commands.sh
 check-helgrind: $(O)/tests/host/test_threads $(THREAD_TESTS) | $(O)/pith $(O)/libpith-runtime.a $(O)/samples/make_digits ## the same under valgrind's helgrind (some minutes)

@@ -17,7 +17,6 @@
 #include "base/file_write.h"
 #include "validate/format.h"
 #include "pith_goal_compress.h"
-#include "train/state/ranks_agree.h"
 
 enum { VERSION = 2, HEAD_BYTES = 28, NAME_BYTES = 16, CRC_BYTES = 4 };
 #define MOST_SECONDS 1e10 /* three centuries */
@@ -34,7 +33,6 @@ struct record {
 
 struct goal_checkpoint {
     const char *path;
-    const struct pith_ranks *ranks;
     struct goal_mark mark;
     double seconds;
     bool done; /* the search is: it ended in a file of result_bytes with this checksum */
@@ -170,31 +168,6 @@ static enum pith_status check_head(const struct goal_checkpoint *c, const struct
                 : PITH_OK;
 }
 
-static bool is_first(const struct pith_ranks *ranks)
-{
-    return !ranks || ranks->rank == 0;
-}
-
-/* What rank 0 finds, in all. file->data NULL: there is none. */
-static enum pith_status load_file(const struct goal_checkpoint *c, struct pith_buffer *file,
-                                  struct pith_error *err)
-{
-    enum pith_status status = PITH_OK;
-    if (is_first(c->ranks) && (access(c->path, F_OK) == 0 || errno != ENOENT))
-        status = pith_file_load(c->path, UINT64_MAX, file, err);
-    uint64_t bytes = file->bytes;
-    pith_ranks_share(c->ranks, 0, &bytes, sizeof bytes);
-    if (!is_first(c->ranks) && bytes > 0) {
-        file->data = malloc((size_t)bytes);
-        file->bytes = (size_t)bytes;
-        status = file->data ? PITH_OK : pith_error_no_memory(err);
-    }
-    status = pith_ranks_agree(c->ranks, status, err);
-    if (!status)
-        pith_ranks_share(c->ranks, 0, file->data, (size_t)bytes);
-    return status;
-}
-
 /* What stands before the records. *n: how many there are. */
 static const char *read_progress(struct goal_checkpoint *c, struct reader *r, uint32_t *n)
 {
@@ -243,27 +216,25 @@ static enum pith_status read_records(struct goal_checkpoint *c, const struct pit
 static enum pith_status read_file(struct goal_checkpoint *c, struct pith_error *err)
 {
     struct pith_buffer file = {NULL, 0};
-    enum pith_status status = load_file(c, &file, err);
-    if (!status && file.data)
-        status = pith_ranks_agree(c->ranks, read_records(c, &file, err), err);
+    if (access(c->path, F_OK) != 0 && errno == ENOENT)
+        return PITH_OK;
+    enum pith_status status = pith_file_load(c->path, UINT64_MAX, &file, err);
+    if (!status)
+        status = read_records(c, &file, err);
     pith_buffer_free(&file);
     return status;
 }
 
 enum pith_status pith_goal_checkpoint_open(const char *path, const struct goal_mark *mark,
-                                           bool resume, const struct pith_ranks *ranks,
-                                           struct goal_checkpoint **c, struct pith_error *err)
+                                           bool resume, struct goal_checkpoint **c,
+                                           struct pith_error *err)
 {
     struct goal_checkpoint *made = calloc(1, sizeof *made);
-    enum pith_status status =
-        pith_ranks_agree(ranks, made ? PITH_OK : pith_error_no_memory(err), err);
-    if (status) {
-        free(made);
-        return status;
-    }
+    enum pith_status status = PITH_OK;
+    if (!made)
+        return pith_error_no_memory(err);
     made->path = path;
     made->mark = *mark;
-    made->ranks = ranks;
     if (resume)
         status = read_file(made, err);
     if (status)
@@ -405,11 +376,6 @@ static enum pith_status write_file(const struct goal_checkpoint *c, struct pith_
     return status;
 }
 
-static enum pith_status write_in_first(const struct goal_checkpoint *c, struct pith_error *err)
-{
-    return pith_ranks_agree(c->ranks, is_first(c->ranks) ? write_file(c, err) : PITH_OK, err);
-}
-
 enum pith_status pith_goal_checkpoint_add(struct goal_checkpoint *c,
                                           const struct pith_goal_point *point,
                                           struct pith_buffer *state, double seconds,
@@ -428,7 +394,7 @@ enum pith_status pith_goal_checkpoint_add(struct goal_checkpoint *c,
         *state = (struct pith_buffer){NULL, 0};
     }
     c->seconds = seconds;
-    return write_in_first(c, err);
+    return write_file(c, err);
 }
 
 /* ---- a search that is done ------------------------------------------------------------------- */

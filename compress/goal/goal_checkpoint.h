@@ -14,10 +14,7 @@
  *         text encoder (at most 15 bytes, not empty); f64 quality, > 0 and finite
  *         u8 costly layers (at most PITH_GOAL_COSTLY); for each text name, f64 share, >= 0 and
  * finite u64 bytes of the file, u64 bytes of what the next network is trained from, 0: nothing the
- * two networks, each a valid .pith u32 CRC32C of all that
- *
- * Rank 0 of several processes reads and writes it; all hold its content and return its status
- * (pith_train.h, struct pith_ranks). Their number is not stored. */
+ * two networks, each a valid .pith u32 CRC32C of all that */
 #ifndef GOAL_CHECKPOINT_H
 #define GOAL_CHECKPOINT_H
 
@@ -31,12 +28,12 @@ struct goal_mark {
     uint32_t network, data, options;
 };
 
-/* resume: with what the file has, if there is one; else it begins anew. path and ranks (NULL: this
- * process alone) are borrowed until free. PITH_ERR_ARGUMENT: it is of another search;
- * PITH_ERR_VERSION: of another version; PITH_ERR_CORRUPT, _IO, _MEMORY. */
+/* resume: with what the file has, if there is one; else it begins anew. path is borrowed until
+ * free. PITH_ERR_ARGUMENT: it is of another search; PITH_ERR_VERSION: of another version;
+ * PITH_ERR_CORRUPT, _IO, _MEMORY. */
 enum pith_status pith_goal_checkpoint_open(const char *path, const struct goal_mark *mark,
-                                           bool resume, const struct pith_ranks *ranks,
-                                           struct goal_checkpoint **c, struct pith_error *err);
+                                           bool resume, struct goal_checkpoint **c,
+                                           struct pith_error *err);
 void pith_goal_checkpoint_free(struct goal_checkpoint *c); /* accepts NULL */
 /* What searches before this process took, seconds. */
 double pith_goal_checkpoint_seconds(const struct goal_checkpoint *c);

@@ -10,7 +10,6 @@
 #include "goal_retrain.h"
 #include "base/error_fill.h"
 #include "pith_host.h"
-#include "train/state/ranks_agree.h"
 #include "compress/input_checksum.h"
 #include "rd/weight_sweep.h"
 #include "sweep_encoder.h"
@@ -23,7 +22,7 @@
 struct job {
     const struct pith_goal *goal;
     const struct pith_goal_compress_opts *opts;
-    struct pith_goal_compress_opts encoder_opts; /* whose `stop` is should_stop_file */
+    struct pith_goal_compress_opts encoder_opts; /* whose `stop` is should_stop */
     struct pith_goal_eval *eval;
     struct goal_encoders encoders;
     struct pith_goal_search search;
@@ -35,7 +34,7 @@ struct job {
     double before; /* seconds, in processes before this one */
     uint32_t files;
     bool recalled; /* the file that is measured comes from the checkpoint */
-    bool ended;    /* this process ends, whatever the others do */
+    bool ended;    /* interrupted */
     struct pith_goal_progress progress;
     double file_began, file_seconds; /* the file under way; the last one took. 0: none */
 };
@@ -45,8 +44,8 @@ static double seconds_of(const struct job *j)
     return j->before + 1e-9 * (double)(pith_clock_ns(NULL) - j->begun_ns);
 }
 
-/* Stopped, or unable to go on, whatever the other processes do. */
-static bool should_stop(void *user)
+/* By the caller, or unable to go on. */
+static bool is_interrupted(void *user)
 {
     struct job *j = user;
     j->ended = j->ended || j->status || (j->opts->stop && j->opts->stop(j->opts->user));
@@ -59,33 +58,9 @@ static bool is_time_up(const struct job *j)
     return j->goal->time > 0 && j->files > 0 && seconds_of(j) > j->goal->time;
 }
 
-/* By the clock of rank 0, in all: each by its own would go on where others have ended. A rank that
- * must end has none to wait for it any more. */
-static bool should_stop_search(void *user)
+static bool should_stop(void *user)
 {
-    struct job *j = user;
-    if (should_stop(j))
-        return true;
-    bool over = is_time_up(j);
-    if (j->goal->time > 0)
-        pith_ranks_share(j->opts->ranks, 0, &over, sizeof over);
-    return over;
-}
-
-/* Of training, whose ranks agree by themselves, after each step. */
-static bool should_stop_training(void *user)
-{
-    struct job *j = user;
-    const struct pith_ranks *ranks = j->opts->ranks;
-    return should_stop(j) || ((!ranks || ranks->rank == 0) && is_time_up(j));
-}
-
-/* While a file is made. Several processes end between files alone: they would not all stop at
- * the same moment. */
-static bool should_stop_file(void *user)
-{
-    struct job *j = user;
-    return should_stop(j) || (!j->opts->ranks && is_time_up(j));
+    return is_interrupted(user) || is_time_up(user);
 }
 
 /* Of the runtime, between layers. */
@@ -146,16 +121,11 @@ static void warn(void *user, const char *text)
 /* ---- callbacks of the search ------------------------------------------------------------------
  */
 
-/* On the machine and the threads of rank 0. */
 static enum pith_status measure_ram(struct job *j, struct pith_goal_point *p,
                                     struct pith_error *err)
 {
-    enum pith_status st = j->goal->target
-                              ? pith_goal_eval_target_ram(&p->file, j->goal->target, &p->ram, err)
-                              : pith_goal_eval_ram(j->eval, &p->file, &p->ram, err);
-    if (!st)
-        pith_ranks_share(j->opts->ranks, 0, &p->ram, sizeof p->ram);
-    return st;
+    return j->goal->target ? pith_goal_eval_target_ram(&p->file, j->goal->target, &p->ram, err)
+                           : pith_goal_eval_ram(j->eval, &p->file, &p->ram, err);
 }
 
 /* A copy: the message that it becomes part of is written over it. */
@@ -340,22 +310,18 @@ static enum pith_status open_checkpoint(struct job *j, const struct pith_model *
         mark.data = pith_checksum_number(mark.data, crc);
     }
     if (!st)
-        st = pith_goal_checkpoint_open(j->opts->checkpoint, &mark, j->opts->resume, j->opts->ranks,
-                                       &j->checkpoint, err);
+        st = pith_goal_checkpoint_open(j->opts->checkpoint, &mark, j->opts->resume, &j->checkpoint,
+                                       err);
     if (!st)
         j->before = pith_goal_checkpoint_seconds(j->checkpoint);
     return st;
 }
 
-/* As rank 0 finds it. */
 static bool is_done(const struct job *j)
 {
     const struct pith_goal_compress_opts *o = j->opts;
-    bool done = j->checkpoint && o->resume && o->output && (!o->ranks || o->ranks->rank == 0) &&
-                pith_goal_compress_is_done(o->checkpoint, o->output);
-    if (j->checkpoint && o->resume)
-        pith_ranks_share(o->ranks, 0, &done, sizeof done);
-    return done;
+    return j->checkpoint && o->resume && o->output &&
+           pith_goal_compress_is_done(o->checkpoint, o->output);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -403,9 +369,8 @@ static enum pith_status retrain(struct job *j, const struct pith_model *original
                                       .checkpoint = j->checkpoint,
                                       .state = &j->state,
                                       .seconds_left = seconds_left,
-                                      .should_stop_search = should_stop_search,
-                                      .interrupted = should_stop,
-                                      .should_stop_training = should_stop_training,
+                                      .should_stop = should_stop,
+                                      .interrupted = is_interrupted,
                                       .user = j};
     const bool can = j->goal->run != PITH_GOAL_RUN_INT8 && !pith_goal_shapes(j->goal);
     enum pith_status st = original && can ? pith_goal_retrain(&r, f, err) : PITH_OK;
@@ -425,7 +390,7 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                 .progress = report_progress,
                                 .watcher = j};
     j->encoder_opts = *j->opts;
-    j->encoder_opts.stop = should_stop_file;
+    j->encoder_opts.stop = should_stop;
     j->encoder_opts.user = j;
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)
@@ -438,12 +403,12 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                           .user = j,
                                           .started = started,
                                           .made = made,
-                                          .stop = should_stop_search,
+                                          .stop = should_stop,
                                           .recall = recall,
                                           .watcher = j};
     st = pith_goal_search(&j->search, &r->found, err);
     r->timed_out = !st && r->found.stopped && is_time_up(j);
-    return st || should_stop(j) ? st : retrain(j, original, &r->found, err);
+    return st || is_interrupted(j) ? st : retrain(j, original, &r->found, err);
 }
 
 static enum pith_status search_and_report(struct job *j, struct pith_model *m,
@@ -494,9 +459,6 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0) &&
         !(goal->max_latency > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
-    if (opts->ranks && goal->max_latency > 0)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a search of several processes cannot limit latency");
     enum pith_status st = check_shape(m, goal, opts->estimate, err);
     if (!st)
         st = open_checkpoint(&j, m, err);

@@ -11,7 +11,6 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "compress/recipe/preset.h"
-#include "train/state/ranks_agree.h"
 
 #define NETWORKS 6u      /* at most */
 #define STEP_DOWN 0.5    /* bytes of the next network, while they keep the goal */
@@ -87,7 +86,7 @@ static void report_epoch(void *user, const struct pith_train_progress *p)
 static bool should_stop_training(void *user)
 {
     const struct ladder *l = user;
-    return l->r->should_stop_training(l->r->user);
+    return l->r->should_stop(l->r->user);
 }
 
 static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
@@ -107,7 +106,6 @@ static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
         o.loss = PITH_SQUARED_ERROR, o.teacher = NULL;
     o.progress = report_epoch;
     o.stop = should_stop_training;
-    o.ranks = e->opts->ranks;
     o.user = l;
     return o;
 }
@@ -185,15 +183,12 @@ static double next_bytes(const struct ladder *l)
     return l->bad / l->good < NARROW ? sqrt(l->good * l->bad) : 0;
 }
 
-/* Of the time left, the part of this network and as many more as may follow; 0: not enough. By the
- * clock of rank 0. */
+/* Of the time left, the part of this network and as many more as may follow; 0: not enough. */
 static uint32_t epochs_for(const struct ladder *l, uint32_t networks)
 {
     double all = l->r->seconds_left(l->r->user) / fmax(l->epoch_seconds, 1e-6);
     double n = fmin(l->most_epochs, fmax(LEAST_EPOCHS, floor(all / (double)networks)));
-    uint32_t epochs = n <= all ? (uint32_t)n : 0;
-    pith_ranks_share(l->r->encoders->opts->ranks, 0, &epochs, sizeof epochs);
-    return epochs;
+    return n <= all ? (uint32_t)n : 0;
 }
 
 /* The checkpoint has the network of that quality: it needs no training. */
@@ -206,7 +201,7 @@ static bool is_known(const struct ladder *l, double quality)
 static bool has_time(struct ladder *l, uint32_t networks, struct pith_error *err,
                      enum pith_status *st)
 {
-    if (l->r->should_stop_search(l->r->user))
+    if (l->r->should_stop(l->r->user))
         return false;
     if (!(l->epoch_seconds > 0))
         *st = time_epoch(l, err);

@@ -2,8 +2,7 @@
 /* goal_retrain.h - with time left: prune, retrain, again. Each network begins as the last one that
  * kept the goal, with weights for about half of its bytes, until one misses it; then between the
  * two. The teacher is the original; labels count as well where there are any. What the preset
- * `small` says of training holds (preset.h), but for how long and for how many weights.
- * Several processes train each network together (pith_train.h). */
+ * `small` says of training holds (preset.h), but for how long and for how many weights. */
 #ifndef GOAL_RETRAIN_H
 #define GOAL_RETRAIN_H
 
@@ -16,11 +15,9 @@ struct goal_retraining {
     const struct pith_goal_search *search; /* measures files and reports them */
     struct goal_checkpoint *checkpoint;    /* borrowed; NULL: none is kept */
     struct pith_buffer *state; /* becomes the network of the file made last, as the next begins */
-    double (*seconds_left)(void *user);     /* of several processes rank 0's counts */
-    bool (*should_stop_search)(void *user); /* no time, or interrupted: in all processes alike */
-    bool (*interrupted)(void *user);        /* by the caller, not by the end of the time */
-    bool (*should_stop_training)(
-        void *user); /* likewise, as this one sees it; ends all of a training */
+    double (*seconds_left)(void *user);
+    bool (*should_stop)(void *user); /* no time, or interrupted */
+    bool (*interrupted)(void *user); /* by the caller, not by the end of the time */
     void *user;
 };
 

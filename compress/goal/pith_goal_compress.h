@@ -15,8 +15,6 @@
 #include "pith_goal_search.h"
 #include "pith_model.h"
 
-struct pith_ranks;
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -57,12 +55,6 @@ struct pith_goal_compress_opts {
     /* Before the first file; may be NULL. */
     void (*begun)(void *user, const struct pith_goal_samples *samples);
     void *user;
-    /* Processes that search together, each with the same network, goal, data and options (but for
-     * threads): they share the work inside of each file, and all end with the bytes of one alone.
-     * Borrowed (pith_train.h); NULL: this process alone. Rank 0 has the checkpoint, and its clock
-     * and its plan say what time and memory are left. Without a limit on latency. stop, and what
-     * one alone cannot do, end that process: the caller ends the others, which wait for it. */
-    const struct pith_ranks *ranks;
     /* [outputs of the network] that the loss of each is multiplied with: with 10 it needs 10 dB
      * more, with 0 it is ignored. Borrowed; NULL: 1. */
     const double *output_weight;
@@ -81,8 +73,8 @@ struct pith_goal_result {
 
 /* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and
  * the best is what misses least. Stopped: with what there is, as found.stopped says.
- * PITH_ERR_ARGUMENT: a goal that limits nothing, or whose pattern does not fit the network; ranks
- * with a limit on latency; too few samples; a checkpoint of another search (PITH_ERR_VERSION,
+ * PITH_ERR_ARGUMENT: a goal that limits nothing, or whose pattern does not fit the network; too
+ * few samples; a checkpoint of another search (PITH_ERR_VERSION,
  * _CORRUPT: that cannot be read; _IO: that cannot be written); and what pith_goal_eval_new and
  * pith_goal_search return. */
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,

@@ -10,7 +10,6 @@
 #include "train/feedback/fisher_rows.h"
 #include "pith_host.h"
 #include "rd/weight_sweep.h"
-#include "rank_gather.h"
 
 #define RATE_SHARE 0.5
 #define PLACE_SHARE 0.3
@@ -96,7 +95,6 @@ static bool report_sample(void *user, uint64_t done, uint64_t all)
 static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct goal_encoders *e,
                                          struct pith_error *err)
 {
-    struct pith_sweep_ranks ranks;
     double *scale = calloc(e->m->n_outputs + (size_t)1, sizeof *scale);
     if (!scale)
         return pith_error_no_memory(err);
@@ -109,8 +107,7 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
                                            fmax(1, pith_goal_eval_spread(e->eval) / SPREAD),
                                        .progress = report_sample,
                                        .user = (void *)(uintptr_t)e,
-                                       .feed = e->opts->feed,
-                                       .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
+                                       .feed = e->opts->feed};
     enum pith_status status =
         explain(e, pith_fisher_rows(e->m, NULL, &o, &s->sensitivity, err), err);
     free(scale);
@@ -163,7 +160,6 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
                               struct pith_model **out, struct pith_error *err)
 {
     struct watch w = {.s = s, .e = e};
-    struct pith_sweep_ranks ranks;
     const struct pith_weight_sweep_opts o = {
         .size_bytes = sizeof o,
         .lambda = quality * quality * s->allowed / (double)s->weights,
@@ -178,8 +174,7 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
         .feed = e->opts->feed,
         .states = e->opts->for_speed ? 0 : STATES,
         .pattern = e->goal->pattern,
-        .levels = e->goal->levels,
-        .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
+        .levels = e->goal->levels};
     memset(s->costly, 0, sizeof s->costly);
     enum pith_status status = explain(e, pith_weight_sweep(e->m, NULL, &o, out, NULL, err), err);
     for (uint32_t i = 0; i < PITH_GOAL_COSTLY && w.loss > 0; i++)

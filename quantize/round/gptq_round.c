@@ -86,7 +86,7 @@ static enum pith_status round_to(struct layer_moments *m, double centre,
     else if (!st) {
         st = pith_layer_factor(m, centre, pith_layer_damping(m), 1, &f, NULL);
         if (!st)
-            st = pith_layer_targets(&f, w, rows, opts, NULL, NULL);
+            st = pith_layer_targets(&f, w, rows, opts, NULL);
     }
     if (!st)
         st = round_rows(&f, w, least, opts, l);

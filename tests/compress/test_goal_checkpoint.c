@@ -43,7 +43,7 @@ static struct goal_checkpoint *opened(bool resume)
 {
     struct goal_checkpoint *c = NULL;
     struct pith_error err = {0};
-    if (pith_goal_checkpoint_open(path, &mark, resume, NULL, &c, &err))
+    if (pith_goal_checkpoint_open(path, &mark, resume, &c, &err))
         fail_msg("%s", err.text);
     return c;
 }
@@ -185,7 +185,7 @@ static void a_search_that_is_done(void **state)
 static enum pith_status open_with(const struct goal_mark *other, struct pith_error *err)
 {
     struct goal_checkpoint *c = NULL;
-    enum pith_status status = pith_goal_checkpoint_open(path, other, true, NULL, &c, err);
+    enum pith_status status = pith_goal_checkpoint_open(path, other, true, &c, err);
     pith_goal_checkpoint_free(c);
     return status;
 }
@@ -401,8 +401,7 @@ static void a_folder_that_is_not_there(void **state)
     struct pith_error err = {0};
     const struct pith_goal_point p = {.encoder = "sweep", .quality = 1};
     make_two();
-    assert_int_equal(pith_goal_checkpoint_open("/nowhere/at/all", &mark, false, NULL, &c, &err),
-                     PITH_OK);
+    assert_int_equal(pith_goal_checkpoint_open("/nowhere/at/all", &mark, false, &c, &err), PITH_OK);
     assert_int_equal(pith_goal_checkpoint_add(c, &p, NULL, 1, &err), PITH_ERR_IO);
     assert_non_null(strstr(err.text, "/nowhere/at/all"));
     pith_goal_checkpoint_free(c);

@@ -40,7 +40,7 @@ static void make_head(const struct goal_mark *mark, uint8_t head[HEAD_BYTES])
 {
     struct goal_checkpoint *c = NULL;
     struct pith_goal_point point = {.encoder = "none", .quality = 1};
-    must(pith_goal_checkpoint_open(path, mark, false, NULL, &c, NULL) == PITH_OK);
+    must(pith_goal_checkpoint_open(path, mark, false, &c, NULL) == PITH_OK);
     must(pith_goal_checkpoint_add(c, &point, NULL, 1, NULL) == PITH_OK);
     pith_goal_checkpoint_free(c);
     FILE *f = fopen(path, "rb");
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     put_file(file, HEAD_BYTES + n + CRC_BYTES);
     struct goal_checkpoint *c = NULL;
     struct pith_error err = {0};
-    const enum pith_status st = pith_goal_checkpoint_open(path, &mark, true, NULL, &c, &err);
+    const enum pith_status st = pith_goal_checkpoint_open(path, &mark, true, &c, &err);
     must(st ? st == PITH_ERR_CORRUPT && err.text[0] && !c : pith_goal_checkpoint_seconds(c) >= 0);
     pith_goal_checkpoint_free(c);
     (void)pith_goal_compress_is_done(path, path);

@@ -239,8 +239,7 @@ TEST(targets_make_up_for_other_inputs)
             wanted += (double)w[k] * mix[k * N + (int)f.order[j]];
         assert_true(fabs(goal[j] - wanted) < 1e-6);
     }
-    check(pith_layer_targets(&f, w, 1, NULL, NULL,
-                             &err)); /* found for all rows at once: the same bits */
+    check(pith_layer_targets(&f, w, 1, NULL, &err)); /* found for all rows at once: the same bits */
     assert_null(f.cross);
     pith_layer_row_target(&f, 0, w, room, room);
     assert_memory_equal(room, goal, sizeof goal);
@@ -509,7 +508,7 @@ TEST(targets_have_twice_the_shrinkage)
     m.shrinkage = 0.5;
     assert_true(pith_layer_damping(&m) == PITH_LAYER_DAMPING + 0.5);
     check(pith_layer_factor(&m, 0, 0.75, 1, &f, &err));
-    check(pith_layer_targets(&f, &(const float){1}, 1, NULL, NULL, &err));
+    check(pith_layer_targets(&f, &(const float){1}, 1, NULL, &err));
     assert_true(fabs(f.target[0] - 7.0 / 9) < 1e-12 && fabs(f.u[0] * f.u[0] - 7) < 1e-12);
     pith_layer_factor_end(&f);
     pith_layer_moments_end(&m);

@@ -239,7 +239,7 @@ TEST(targets_of_results_are_what_made_them)
     f.of_results = true;
     f.damping = 0;
     f.shrinkage = 1e-12;
-    check(pith_layer_targets(&f, x.w, ROWS, NULL, NULL, &err));
+    check(pith_layer_targets(&f, x.w, ROWS, NULL, &err));
     for (size_t row = 0; row < ROWS; row++)
         for (size_t i = 0; i < N; i++)
             assert_true(fabs(f.target[row * N + i] - other[row][f.order[row / EACH * N + i]]) <
@@ -445,7 +445,7 @@ static enum pith_status round_and_refit(struct pith_error *e)
                             .coupling = &c,
                             .paths = 4};
     assert_non_null(f.cross = calloc(4, sizeof *f.cross));
-    FAILING(pith_layer_targets(&f, w, 2, NULL, NULL, e));
+    FAILING(pith_layer_targets(&f, w, 2, NULL, e));
     if (!st)
         FAILING(pith_layer_round(&l, e));
     if (!st)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_ranks.h - processes that train or search together (struct pith_ranks), as threads of one.
+/* thread_ranks.h - processes that train together (struct pith_ranks), as threads of one.
  */
 #ifndef THREAD_RANKS_H
 #define THREAD_RANKS_H

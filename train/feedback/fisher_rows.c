@@ -20,14 +20,11 @@
 #define LANES 16u
 #define PLACE_BYTES (UINT64_C(2) << 20) /* in memory, as long as the sensitivity is there */
 
-/* What one sample has found, of each rank's present one: the output's power, squared gradients of
- * rows, of places. */
+/* What one sample has found: the output's power, squared gradients of rows, of places. */
 struct record {
-    size_t bytes;                           /* of one */
+    size_t bytes;
     size_t *rows_at, *places_at, *draws_at; /* [n_values] where a value's begin, in bytes */
-    uint8_t *all;                           /* [ranks] */
-    uint8_t *own;                           /* among them */
-    const struct pith_sweep_ranks *ranks;   /* NULL: this process alone */
+    uint8_t *data;
 };
 
 struct fisher {
@@ -85,7 +82,7 @@ static void draw(struct fisher *f, const struct tape_parameter *p)
 {
     const struct pith_row_sensitivity *of = &f->to->of[p->value];
     const uint64_t cols = of->n_draws ? p->count / of->rows : 0;
-    float *to = draws_of(f, f->record.own, p->value);
+    float *to = draws_of(f, f->record.data, p->value);
     for (uint64_t d = 0; d < of->n_draws; d++) {
         uint64_t state = (f->sample * f->to->n + p->value) * MOST_DRAWS + d, bits = 0;
         for (uint64_t k = 0; k < cols; k++, bits >>= 1) {
@@ -105,7 +102,7 @@ static void note_gradients(struct fisher *f, uint32_t step)
     const struct tape_parameter *all = pith_tape_parameters(f->drawn.tape, &n);
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t rows = f->to->of[all[i].value].rows, cols = rows ? all[i].count / rows : 0;
-        double *to = rows_of(f, f->record.own, all[i].value);
+        double *to = rows_of(f, f->record.data, all[i].value);
         for (uint64_t r = 0; r < rows && f->drawn.tape->gradients.whole_at[i] == step; r++)
             to[r] = squares(all[i].grad + r * cols, cols);
         if (f->drawn.tape->gradients.whole_at[i] == step)
@@ -150,7 +147,7 @@ static void note_places(struct fisher *f, uint32_t i)
     const uint32_t v = weight_of(t, &t->step[i]);
     if (v < f->to->n && f->to->of[v].n_places && t->step[i].node[0].out[0]->grad)
         sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, f->to->of[v].n_places,
-                     places_of(f, f->record.own, v));
+                     places_of(f, f->record.data, v));
 }
 
 /* Behind the backward of a step. */
@@ -212,7 +209,6 @@ static enum pith_status open_record(struct fisher *f)
 {
     struct record *r = &f->record;
     const uint32_t n = f->to->n;
-    r->ranks = f->opts.ranks;
     r->rows_at = calloc(n + (size_t)1, sizeof *r->rows_at);
     r->places_at = calloc(n + (size_t)1, sizeof *r->places_at);
     r->draws_at = calloc(n + (size_t)1, sizeof *r->draws_at);
@@ -230,9 +226,8 @@ static enum pith_status open_record(struct fisher *f)
         r->bytes += (size_t)(f->to->of[v].n_draws * f->to->of[v].rows) * sizeof(float);
     }
     r->bytes = (r->bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
-    r->all = calloc(r->ranks ? r->ranks->count : 1, r->bytes);
-    r->own = r->all + (r->ranks ? r->ranks->rank : 0) * r->bytes;
-    return r->all ? PITH_OK : pith_tape_no_memory(f->err);
+    r->data = malloc(r->bytes);
+    return r->data ? PITH_OK : pith_tape_no_memory(f->err);
 }
 
 static void close_record(struct record *r)
@@ -240,7 +235,7 @@ static void close_record(struct record *r)
     free(r->rows_at);
     free(r->places_at);
     free(r->draws_at);
-    free(r->all);
+    free(r->data);
 }
 
 /* What `sample` adds to array v. */
@@ -251,9 +246,10 @@ static enum pith_status keep(const struct fisher *f, struct kept_values *k, uint
     return status ? status : pith_kept_write(k, v, sample * bytes, x, bytes, f->err);
 }
 
-/* Into the sums, sample by sample in their order, whichever rank ran them. */
-static enum pith_status add_record(struct fisher *f, const uint8_t *record, uint64_t sample)
+/* Into the sums. */
+static enum pith_status add_record(struct fisher *f, uint64_t sample)
 {
+    const uint8_t *record = f->record.data;
     enum pith_status status = PITH_OK;
     f->power += *(const double *)(const void *)record;
     for (uint32_t v = 0; v < f->to->n && !status; v++) {
@@ -287,7 +283,7 @@ static enum pith_status read_inputs(const struct fisher *f, uint64_t sample)
 
 static void note_power(struct fisher *f)
 {
-    double *power = (double *)(void *)f->record.own;
+    double *power = (double *)(void *)f->record.data;
     for (uint32_t i = 0; i < f->m->n_outputs && f->opts.squares; i++) {
         const struct tape_tensor *y = pith_tape_output(f->drawn.tape, 0, i);
         const double scale = f->opts.output_scale ? f->opts.output_scale[i] : i == 0;
@@ -301,7 +297,7 @@ static enum pith_status run_sample(struct fisher *f, uint64_t sample)
     enum pith_status status = read_inputs(f, sample);
     if (status)
         return status;
-    memset(f->record.own, 0, f->record.bytes);
+    memset(f->record.data, 0, f->record.bytes);
     f->sample = sample;
     pith_tape_forward(f->drawn.tape);
     note_power(f);
@@ -309,28 +305,15 @@ static enum pith_status run_sample(struct fisher *f, uint64_t sample)
     return PITH_OK;
 }
 
-/* A sample of each rank, from the first on. */
-static enum pith_status add_some(struct fisher *f, uint64_t first, uint64_t count)
-{
-    const struct record *r = &f->record;
-    const uint64_t rank = r->ranks ? r->ranks->rank : 0;
-    enum pith_status status = rank < count ? run_sample(f, first + rank) : PITH_OK;
-    if (!status && !rank_gather(r->ranks, r->all, (size_t)count * r->bytes, r->bytes))
-        status = pith_tape_no_memory(f->err);
-    for (uint64_t k = 0; k < count && !status; k++)
-        status = add_record(f, r->all + k * r->bytes, first + k);
-    return status;
-}
-
 static enum pith_status add_samples(struct fisher *f, uint64_t samples)
 {
     const struct pith_fisher_opts *o = &f->opts;
-    const uint64_t each = o->ranks ? o->ranks->count : 1;
     enum pith_status status = PITH_OK;
-    for (uint64_t i = 0; i < samples && !status; i += each) {
-        const uint64_t count = samples - i < each ? samples - i : each;
-        status = add_some(f, i, count);
-        if (!status && o->progress && !o->progress(o->user, i + count, samples))
+    for (uint64_t i = 0; i < samples && !status; i++) {
+        status = run_sample(f, i);
+        if (!status)
+            status = add_record(f, i);
+        if (!status && o->progress && !o->progress(o->user, i + 1, samples))
             status = pith_error_fill(f->err, PITH_ERR_ARGUMENT, "interrupted");
     }
     return status;

@@ -7,7 +7,6 @@
 
 #include "pith_measure.h"
 #include "layers/sensitivity.h"
-#include "layers/sweep_ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,11 +27,10 @@ struct pith_fisher_opts {
     const struct pith_feed *feed; /* borrowed; instead of data, which may then be NULL: several
                                      inputs, states, each step of which counts for itself, as it
                                      came. samples are its own */
-    const struct pith_sweep_ranks *ranks; /* that share the samples; NULL: this process alone */
 };
 
 /* Of all constants that m's outputs have gradients of: weights and biases. opts may be NULL. The
- * same bits for any number of threads and ranks. PITH_ERR_UNSUPPORTED: an operator without
+ * same bits for any number of threads. PITH_ERR_UNSUPPORTED: an operator without
  * gradient, no float weight that the first output depends on, several inputs and no feed;
  * PITH_ERR_ARGUMENT ("interrupted"), PITH_ERR_MEMORY, what reading data returns. */
 enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *data,
