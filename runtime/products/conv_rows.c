@@ -7,12 +7,13 @@
 #include "op_interface/turn.h"
 
 #define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
-#define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */
+#define BANDS 8u           /* of all images and groups at least, where that leaves BAND_PIXELS */
 #define BAND_PIXELS 64u    /* at least, else the weights are read too often */
 #define ROW_PIXELS 48u     /* of a part of a long row, at least */
 #define ROWS_MAX_TAPS 512u
+#define NARROW 64u /* pixels of rows that are copied without a call for each, at most */
 /* Parting pixels by the stride takes as long for each as so many output channels of one tap. */
-#define PART_CHANNELS 16u
+#define PART_CHANNELS 8u
 
 /* Pixels of one row whose copy fits; a row that is the whole image may have several bands. */
 static uint32_t columns_of(const struct conv_geom *g, uint64_t in_rows)
@@ -45,7 +46,9 @@ static struct band band_of(const struct conv *v)
         return b;
     uint64_t fit =
         per_row * reach < BAND_FLOATS ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1 : 1;
-    uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow, share = g->oh / BANDS;
+    const uint64_t planes = (uint64_t)v->n * v->groups;
+    uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow;
+    uint64_t share = g->oh * (planes < BANDS ? planes : BANDS) / BANDS;
     share = share > least ? share : least < g->oh ? least : g->oh;
     b.rows = (uint32_t)(fit < share ? fit : share);
     b.in_rows = (uint32_t)((uint64_t)(b.rows - 1) * g->stride_h + reach);
@@ -66,8 +69,8 @@ static bool rows_supports(const struct op_args *args, const struct op_env *env)
     const struct conv *v = args->lowered;
     const struct conv_geom *g = &v->g;
     return env->kernels->dense.conv_rows_f32 && !v->more && pith_conv_is_small(v) && !v->in_place &&
-           g->kh * g->kw <= ROWS_MAX_TAPS && v->pixels >= 2 * (uint64_t)BAND_PIXELS &&
-           band_of(v).rows > 0;
+           g->kh * g->kw <= ROWS_MAX_TAPS &&
+           (v->groups > 1 || v->pixels >= 2 * (uint64_t)BAND_PIXELS) && band_of(v).rows > 0;
 }
 
 /* Lanes past the end of each row are multiplied, too. */
@@ -135,12 +138,59 @@ static float *row_fill(const struct dense_kernels *d, const struct band *b,
     return to;
 }
 
+/* n pixels of a row, stride apart. */
+static inline void copy_few(const struct dense_kernels *d, float *to, const float *x,
+                            uint32_t stride, size_t n)
+{
+    enum { AT_ONCE = 4 };
+    if (stride == 2 && n >= 4 * AT_ONCE) {
+        d->even_f32(to, x, n);
+        return;
+    }
+    if (stride > 1 || n < AT_ONCE) {
+        for (size_t i = 0; i < n; i++)
+            to[i] = x[i * stride];
+        return;
+    }
+    for (size_t i = 0; i + AT_ONCE < n; i += AT_ONCE)
+        memcpy(to + i, x + i, AT_ONCE * sizeof *to);
+    memcpy(to + n - AT_ONCE, x + n - AT_ONCE, AT_ONCE * sizeof *to);
+}
+
+/* band_fill of whole rows, the same columns of all at a time. The calls of row_fill and memcpy
+ * would take longer than what they copy. */
+static void narrow_fill(const struct dense_kernels *d, const struct band *b,
+                        const struct conv_geom *g, const float *x, int64_t iy, float *band)
+{
+    const uint32_t s = g->stride_w, step = conv_phase_step(s, g->kw, g->dil_w);
+    const int64_t first = iy < 0 ? -iy : 0, end = b->in_rows < g->h - iy ? b->in_rows : g->h - iy;
+    const size_t row = b->width * (s / step);
+    memset(band, 0, b->floats * sizeof *band);
+    for (uint32_t i = 0; i < s; i += step, band += b->width) {
+        /* Columns j of which i + j s - pad_left is a column of the image */
+        const int64_t begin = g->pad_left > i ? steps_of((int64_t)g->pad_left - i, s) : 0;
+        const int64_t stop = steps_of((int64_t)g->pad_left + g->w - i, s);
+        const int64_t n = (stop < (int64_t)b->width ? stop : (int64_t)b->width) - begin;
+        for (uint32_t c = 0; c < g->c && n > 0; c++) {
+            const float *from =
+                x + ((int64_t)c * g->h + iy + first) * g->w + i + begin * s - g->pad_left;
+            float *to = band + c * b->plane + (size_t)first * row + begin;
+            for (int64_t y = first; y < end; y++, from += g->w, to += row)
+                copy_few(d, to, from, s, (size_t)n);
+        }
+    }
+}
+
 /* The input from row iy on (negative: above the image) under outputs from column ox on, into one
  * band. */
 static void band_fill(const struct conv_run *r, const struct band *b, const float *x, int64_t iy,
                       uint32_t ox, float *band)
 {
     const struct conv_geom *g = &r->v->g;
+    if (b->width <= NARROW && b->columns == g->ow) {
+        narrow_fill(r->d, b, g, x, iy, band);
+        return;
+    }
     const size_t row = b->width * (g->stride_w / conv_phase_step(g->stride_w, g->kw, g->dil_w));
     float *to = band;
     for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)

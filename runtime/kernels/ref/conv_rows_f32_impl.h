@@ -25,18 +25,20 @@ struct panel {
     uint32_t rows;
 };
 
-/* A vector never spans two output rows; its mask cuts what lies behind the row. */
+/* A vector never spans two output rows; its mask cuts what lies behind the row. Where rows that are
+ * written later lie there, and no residual that may be y itself, it is stored whole. */
 static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32_t first,
                      uint32_t nv)
 {
     uint32_t across = (job->ow + LANES - 1) / LANES;
+    const size_t end = (size_t)job->rows * job->ow;
     t->whole = true;
     for (uint32_t j = 0; j < nv; j++) {
         size_t row = (first + j) / across, x = (size_t)((first + j) % across) * LANES;
         t->b[j] = row * job->b_row + x;
         t->y[j] = row * job->ow + x;
         t->mask[j] = vmask_range(0, job->ow - x < LANES ? (int)(job->ow - x) : LANES);
-        t->whole = t->whole && job->ow - x >= LANES;
+        t->whole = t->whole && (job->ow - x >= LANES || (!job->residual && t->y[j] + LANES <= end));
     }
 }
 
