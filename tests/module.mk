@@ -134,8 +134,9 @@ check-helgrind: $(O)/tests/host/test_threads $(THREAD_TESTS) | $(O)/pith $(O)/li
 proof: ## memory safety of gate and decoders by Frama-C and by trying all short strings, each with a planted twin (minutes)
 	@sh tests/proof/prove.sh
 
-mutate: ## plant small changes one by one; which tests notice (half an hour)
+mutate: test-programs ## plant small changes one by one; which tests notice (half an hour)
 	@CC="$(CC)" PITH_DATA=$(abspath $(PITH_DATA)) sh tests/mutate.sh
+	@ALL_DEFECTS=1 $(TEST_ENV) tests/run_tests.sh tests/cuda/defects.sh
 
 # ---- the decoder written from docs/format.md alone: no header of ours ------------------------
 SPEC_SRC := $(wildcard tests/spec/spec_*.c)
@@ -160,10 +161,13 @@ fuzz-times: fuzz-build ## every kept unit of the fuzz targets that takes 50 ms a
 	@FUZZ_O=$(FUZZ_O) tests/fuzz/corpus_times.sh
 
 .PHONY: fuzz-build fuzz-bins fuzz-long fuzz-times
-IN_FUZZ = $(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g"
+IN_FUZZ = $(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O0 -g"
 fuzz-build:
 	@+$(IN_FUZZ) fuzz-bins
-FLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ $(UNCHECKED)
+FLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ $(HOT) $(UNCHECKED)
+# clang takes five times as long with -O1 as with -O0: it is for the code where targets and tests spend their time.
+$(foreach f,huffman numeric $(addprefix runtime/,core decode kernels op_interface validate),$(FUZZ_O)/$(f)/%.o): HOT := -O1
+$(FUZZ_O)/runtime/%.o: FILE_CFLAGS :=
 # AddressSanitizer makes clang take 20 times as long for the unrolled loops of AVX-512; tests/runtime/test_kernels_*.c run
 # them between unmapped pages.
 $(patsubst %.c,$(FUZZ_O)/%.o,$(wildcard $(foreach s,amx avx512 avxvnni vbmi vbmivnni vnni,$(addsuffix /*_$(s).c,runtime/kernels/x86 runtime/kernels/x86/integer)))): UNCHECKED := -g0 -fno-sanitize=all

@@ -3,6 +3,9 @@
 """Plants defects into the device's code, one at a time, in a copy; each has to be noticed.
 
     defects.py LIST BUILD TEST_LDFLAGS...    in the root of the tree; CC and PITH_DATA in the environment
+
+Plants one of four, or with ALL_DEFECTS in the environment each; that each can be planted is looked at either way. Which ones
+of a file depends on its text, so that a change of it has others planted.
 """
 import os
 import re
@@ -11,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zlib
 
 EMU_INCLUDES = ['-Itests/cuda', '-Iruntime']
 
@@ -121,7 +125,7 @@ def main():
     cc = os.environ.get('CC', 'cc').split()
     planted = missed = 0
     with tempfile.TemporaryDirectory() as work:
-        for file, program, old, new in changes(list_path):
+        for number, (file, program, old, new) in enumerate(changes(list_path)):
             folder, obj = os.path.join(work, 'cuda'), os.path.join(work, 'changed.o')
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree('cuda', folder)
@@ -130,6 +134,8 @@ def main():
             if text is None:
                 print(f'NOT APPLICABLE: {file}: {old}')
                 missed += 1
+                continue
+            if (number + zlib.crc32(read(os.path.join('cuda', file)).encode())) % 4 and 'ALL_DEFECTS' not in os.environ:
                 continue
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)

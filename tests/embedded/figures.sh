@@ -208,9 +208,9 @@ inputs "$work/in.npy" 3 224 224
 "$PITH" quantize "$PITH_DATA/models/$name.onnx" -d "$work/in.npy" --samples 4 --rounding nearest --all-integers -q \
     -o "$work/integers.pith" && "$PITH" encode "$PITH_DATA/models/$name.onnx" -q -o "$work/floats.pith" || exit 1
 linux() { # name prefix emulator: compiles the runtime, if the tools are there
-    machine=$1 emulator=$3 cc="$2-gcc $vector_flags -ftree-vectorize"
+    machine=$1 emulator=$3 cc="$2-gcc $vector_flags"
     command -v "$2-gcc" >/dev/null && command -v "$3" >/dev/null || return 1
-    vectors_of "$1" -ftree-vectorize
+    vectors_of "$1"
 }
 mobilenet() { # network kernels most [aim]
     printf '.section .rodata\n.global model_image, model_image_bytes\n.balign 64\nmodel_image: .incbin "%s"\nend: .balign 4\nmodel_image_bytes: .4byte end - model_image\n.section .note.GNU-stack\n' \

@@ -46,8 +46,8 @@ cortex() { # name board "flags" [linker's flags]
         "-nostdlib -T samples/mcu/mps2.ld $4 samples/mcu/start.c samples/mcu/memory.c" qemu-system-arm -M "$2" -nographic \
         -monitor none -serial none -semihosting-config enable=on,target=native -kernel
 }
-cortex cortex-m0+ mps2-an385 cortex-m0plus
-cortex cortex-m3 mps2-an385 cortex-m3
+optimized=$lightest cortex cortex-m0+ mps2-an385 cortex-m0plus
+optimized=$lightest cortex cortex-m3 mps2-an385 cortex-m3
 optimized=$flags cortex cortex-m4f mps2-an386 "cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 cortex cortex-m33 mps2-an505 "cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" \
     "-Wl,--defsym=flash=0x10000000,--defsym=ram=0x38000000"
@@ -55,7 +55,7 @@ cortex cortex-m33 mps2-an505 "cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" \
 mkdir "$work/include"
 { echo '#include <stddef.h>' && grep -E '^(void \*mem|int memcmp).*;$' samples/mcu/memory.c; } >"$work/include/string.h"
 has riscv64-unknown-elf-gcc qemu-riscv32 &&
-    libraries=-lgcc platform rv32 "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding -I$work/include" \
+    optimized=$lightest libraries=-lgcc platform rv32 "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding -I$work/include" \
         "-nostdlib -Wl,-z,separate-code $here/riscv_start.c samples/mcu/memory.c" qemu-riscv32
 linux() { # name emulator "compiler's flags" ["flags of hosted_print.c"]
     has "$1-gcc" "qemu-$2" &&
@@ -63,12 +63,12 @@ linux() { # name emulator "compiler's flags" ["flags of hosted_print.c"]
 }
 optimized=$flags linux riscv64-linux-gnu riscv64
 linux arm-linux-gnueabihf arm
-linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
+optimized=$lightest linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
 # gcc with strict C11 would compute floats in double there
 linux s390x-linux-gnu s390x -fexcess-precision=fast
 node="node --no-warnings $here/run_wasi.mjs"
 if has clang wasm-ld node && [ -d /usr/include/wasm32-wasi ]; then
-    platform wasm32 "clang --target=wasm32-wasi" $here/hosted_print.c $node
+    optimized=$lightest platform wasm32 "clang --target=wasm32-wasi" $here/hosted_print.c $node
     vectors_of wasm
     nets=integers optimized=$vector_flags \
         platform wasm32-simd128 "$wasm_simd128" "-DCPU_MASK=PITH_CPU_NEON $here/hosted_print.c" $node
