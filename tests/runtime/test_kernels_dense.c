@@ -395,21 +395,21 @@ static void depthwise_level(const struct dense_kernels *d)
     /* as large as the input, in whole and broken vectors, rows of one pixel and of one vector and
      * a half of them */
     for (uint32_t i = 0; i < 600; i++) {
-        uint32_t w = 1 + i % 50, h = pick(1, i % 8 ? 12 : 130), taps = i / 50 % 2 ? 5 : 3;
+        uint32_t w = 1 + i % 50, h = pick(1, i % 8 ? 12 : 130), taps = 3 + i / 50 % 3 * 2;
         struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .oh = h, .ow = w};
         g.kh = g.kw = taps;
         g.stride_h = g.stride_w = g.dil_h = g.dil_w = 1;
         g.pad_top = g.pad_left = taps / 2;
         check_depthwise(d, g, i);
     }
-    /* 5 x 5 and stride 2, images smaller than the kernel too */
-    for (uint32_t i = 0; i < 300; i++) {
-        uint32_t w = 1 + i % 70, h = pick(1, 20), pad = pick(2, 4);
-        struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .kh = 5, .kw = 5};
+    /* 5 x 5, 7 x 7 and stride 2, images smaller than the kernel too */
+    for (uint32_t i = 0; i < 400; i++) {
+        uint32_t k = i % 2 ? 5 : 7, w = 1 + i % 70, h = pick(1, 20), pad = pick(k / 2, k / 2 + 2);
+        struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .kh = k, .kw = k};
         g.stride_h = g.stride_w = 2;
         g.dil_h = g.dil_w = 1;
         g.pad_top = pick(0, pad), g.pad_left = pick(0, pad);
-        g.oh = (h + 2 * pad - 3) / 2, g.ow = (w + 2 * pad - 3) / 2;
+        g.oh = (h + 2 * pad - k) / 2 + 1, g.ow = (w + 2 * pad - k) / 2 + 1;
         check_depthwise(d, g, i);
     }
     /* long, strided and dilated windows, rows of several bands, padding longer than a row */

@@ -4,9 +4,9 @@
  * The output is cut into columns of LANES pixels (simd_column.h). Input rows above and below the
  * image are skipped or zero.
  *
- * 3 x 3 kernels of stride 1 and 2 and 5 x 5 ones of stride 2, the ones networks are full of, load
- * each input row once and keep the sums of the outputs that the row belongs to in registers. All
- * others run on a copy (depthwise_window_impl.h).
+ * 3 x 3 kernels of stride 1 and 2, the ones networks are full of, load each input row once and keep
+ * the sums of the outputs that the row belongs to in registers. All others run on a copy
+ * (depthwise_window_impl.h).
  *
  * A depthwise convolution multiplies each loaded float KH * KW times at most, so loads decide
  * and not multiply-adds: hence rows in registers. An element's sum begins with the bias and adds
@@ -135,84 +135,17 @@ column3_run(const struct plane *p, const struct column *col, const struct clamp 
     }
 }
 
-/* The five vectors that input row iy gives to a 5 x 5 kernel of stride 2. Each two of them are even
- * and odd elements of the same loads. */
-struct row5 {
-    vec v[5];
-};
-
-static inline __attribute__((always_inline)) struct row5
-row5_load(const struct plane *p, const struct column *col, uint32_t iy)
-{
-    const float *x = p->x + (size_t)iy * p->g->w;
-    struct row5 r;
-#pragma GCC unroll 2
-    for (int k = 0; k < 4; k += 2) {
-        vec lo = vec_load_some(x + col->offset[k], col->mask[k]);
-        vec hi = vec_load_some(x + col->offset[k] + LANES, col->mask_hi[k]);
-        r.v[k] = vec_even(lo, hi);
-        r.v[k + 1] = vec_odd(lo, hi);
-    }
-    x += col->offset[4];
-    r.v[4] = vec_even(vec_load_some(x, col->mask[4]), vec_load_some(x + LANES, col->mask_hi[4]));
-    return r;
-}
-
-/* sum + w . r In the order of taps. Weights are broadcast from memory: 25 of them fill all the
- * registers that there are. */
-static inline __attribute__((always_inline)) vec row5_dot(const float *w, const struct row5 *r,
-                                                          vec sum)
-{
-#pragma GCC unroll 5
-    for (int k = 0; k < 5; k++)
-        sum = vec_fma(vec_set1(w[k]), r->v[k], sum);
-    return sum;
-}
-
-/* Stride 2. Two input rows a step: the first is row 0 of output t, row 2 of the one before and the
- * last of the one before that; the second is row 1 and row 3. Outputs -1 and -2 and those past the
- * last take sums, too, and are not stored; rows outside of the image are skipped. */
-static inline __attribute__((always_inline)) void
-column5_run(const struct plane *p, const struct column *col, const struct clamp *clamp)
-{
-    const struct conv_geom *g = p->g;
-    const vec bias = vec_set1(p->bias);
-    vec before = bias, last = bias;
-    struct row5 r;
-    for (uint32_t t = 0, iy = 0u - g->pad_top; t < g->oh + 2; t++, iy += 2) {
-        vec next = bias;
-        if (iy < g->h) {
-            r = row5_load(p, col, iy);
-            next = row5_dot(p->w, &r, next);
-            before = row5_dot(p->w + 10, &r, before);
-            last = row5_dot(p->w + 20, &r, last);
-        }
-        if (t >= 2)
-            finish(p, col, clamp, t - 2, last);
-        if (iy + 1 < g->h) {
-            r = row5_load(p, col, iy + 1);
-            next = row5_dot(p->w + 5, &r, next);
-            before = row5_dot(p->w + 15, &r, before);
-        }
-        last = before;
-        before = next;
-    }
-}
-
-/* Whether one of the functions above takes the job. */
+/* Whether columns take the job. */
 static inline bool columns_fit(const struct conv_geom *g)
 {
-    const bool square = g->kh == g->kw && g->stride_h == g->stride_w;
-    return square && g->dil_h == 1 && g->dil_w == 1 &&
-           ((g->kh == 3 && g->stride_h <= 2) || (g->kh == 5 && g->stride_h == 2));
+    return g->kh == 3 && g->kw == 3 && g->stride_h == g->stride_w && g->stride_h <= 2 &&
+           g->dil_h == 1 && g->dil_w == 1;
 }
 
 static inline __attribute__((always_inline)) void
 column_run(const struct plane *p, const struct column *col, const struct clamp *clamp)
 {
-    if (p->g->kh == 5)
-        column5_run(p, col, clamp);
-    else if (p->g->stride_w == 1 && col->inside)
+    if (p->g->stride_w == 1 && col->inside)
         column3_run(p, col, clamp, REACH_ONE, true);
     else if (p->g->stride_w == 1)
         column3_run(p, col, clamp, REACH_ONE, false);

@@ -5,7 +5,10 @@
  * pixels that are a stride apart lie side by side. The pixels under a tap then follow each other as
  * the outputs do, at a distance that is the same for all: no lane is masked and no row tested, and
  * any vectors of outputs are summed side by side. Where rows are narrow, all rows are one, with
- * lanes between them that belong to no output. */
+ * lanes between them that belong to no output.
+ *
+ * Windows of 5 and 7 rows, of which most networks' are that are no 3 x 3, load a vector of input
+ * once for all outputs above each other that it is part of: their sums are kept in registers. */
 #ifndef DEPTHWISE_WINDOW_IMPL_H
 #define DEPTHWISE_WINDOW_IMPL_H
 
@@ -26,6 +29,11 @@ struct bands {
 static inline uint32_t smaller_of(uint64_t a, uint64_t b)
 {
     return (uint32_t)(a < b ? a : b);
+}
+
+static inline bool slides(const struct conv_geom *g)
+{
+    return (g->kh == 5 || g->kh == 7) && g->stride_h <= 2 && g->dil_h == 1;
 }
 
 /* depthwise_fits() leaves room for a row of a vector. Bands are of like numbers of rows. */
@@ -106,7 +114,10 @@ static void row_copy(const struct bands *b, const struct input_row *r, const flo
             for (int m = 0; m < n; m++)
                 vec_store(to + (size_t)i * b->phase + m * LANES, vec_zero());
     } else if (stride == 1) {
-        for (int m = 0; m < n; m++)
+        const int few = n < MASKS ? n : MASKS;
+        for (int m = 0; m < few; m++)
+            vec_store(to + m * LANES, vec_load_some(x + r->first + m * LANES, r->inside[m]));
+        for (int m = few; m < n; m++)
             vec_store(to + m * LANES, pixels(r, x, m, w));
     } else if (stride == 2) {
         for (int m = 0; m < n; m++) {
@@ -130,6 +141,8 @@ static void band_copy(const struct bands *b, const struct input_row *row, const 
         for (uint32_t r = 0; r < n; r++) {
             /* rows above the image wrap round to large numbers */
             const uint32_t iy = (oy + r) * g->stride_h + phase - g->pad_top;
+            if (iy >= g->h && slides(g)) /* are left out */
+                continue;
             row_copy(b, row, iy < g->h ? x + (size_t)iy * g->w : NULL,
                      to + phase * b->phase * g->stride_w + r * b->pitch);
         }
@@ -191,21 +204,133 @@ static void band_sum(const struct bands *b, const float *in, struct filter f, ui
     }
 }
 
-/* After the last tap: the residual, then the clamp. left: floats of y up to the end of its plane;
- * what a whole vector writes past the row is written again with the next rows. */
-static void row_finish(const float *sums, const float *residual, const struct clamp *clamp,
-                       uint32_t n, size_t left, float *y)
+/* Where the rows of a band go. left: floats of y up to the end of its plane, so far as rows that
+ * are written later follow there, else 0. */
+struct rows_out {
+    float *y;
+    const float *residual;
+    size_t pitch, left;
+    uint32_t columns;
+    const struct clamp *clamp;
+};
+
+/* Whether vectors may be stored whole, of which the first `inside` lanes are pixels: what they
+ * write past the row is written again with the next rows. */
+static inline bool may_spill(const struct rows_out *o, size_t at, size_t inside, size_t lanes)
 {
-    for (uint32_t x = 0; x < n; x += LANES) {
-        vec v = vec_load(sums + x);
-        if (x + LANES <= n || (!residual && x + LANES <= left)) {
-            v = residual ? vec_add(v, vec_load(residual + x)) : v;
-            vec_store(y + x, clamp_apply(clamp, v));
-        } else {
-            const vmask m = vmask_range(0, (int)(n - x));
-            v = residual ? vec_add(v, vec_load_some(residual + x, m)) : v;
-            vec_store_some(y + x, m, clamp_apply(clamp, v));
+    return lanes <= inside || (!o->residual && at + lanes <= o->left);
+}
+
+/* After the last tap: the residual, then the clamp. */
+static inline __attribute__((always_inline)) void put(const struct rows_out *o, size_t at, vec v,
+                                                      const bool whole, vmask inside)
+{
+    if (whole) {
+        v = o->residual ? vec_add(v, vec_load(o->residual + at)) : v;
+        vec_store(o->y + at, clamp_apply(o->clamp, v));
+    } else {
+        v = o->residual ? vec_add(v, vec_load_some(o->residual + at, inside)) : v;
+        vec_store_some(o->y + at, inside, clamp_apply(o->clamp, v));
+    }
+}
+
+static void sums_finish(const struct rows_out *o, const float *sums, size_t pitch, uint32_t rows)
+{
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t x = 0; x < o->columns; x += LANES) {
+            const size_t at = r * o->pitch + x, inside = o->columns - x;
+            put(o, at, vec_load(sums + r * pitch + x), may_spill(o, at, inside, LANES),
+                vmask_range(0, (int)smaller_of(inside, LANES)));
         }
+}
+
+#define MOST_ROWS 7    /* of a window that slides */
+#define MOST_ABREAST 3 /* vectors of a row that slide side by side */
+
+/* `abreast` vectors of each output row, from column x on. first: the row of the image that the
+ * first row of the window is on. sum[j]: of the j-th last output whose first row has been read. */
+static inline __attribute__((always_inline)) void slide(const struct bands *b, const float *in,
+                                                        struct filter f, int64_t first,
+                                                        uint32_t rows, const struct rows_out *o,
+                                                        uint32_t x, const uint32_t kh,
+                                                        const uint32_t stride, const int abreast)
+{
+    const struct conv_geom *g = b->g;
+    const uint32_t depth = (kh + stride - 1) / stride;
+    const size_t lanes = (size_t)abreast * LANES, inside = o->columns - x;
+    const vmask last = vmask_range(0, (int)smaller_of(inside + LANES - lanes, LANES));
+    vec sum[MOST_ROWS][MOST_ABREAST];
+#pragma GCC unroll 7
+    for (uint32_t j = 0; j < depth; j++)
+#pragma GCC unroll 3
+        for (int i = 0; i < abreast; i++)
+            sum[j][i] = vec_set1(f.bias);
+    for (uint32_t t = 0; t < rows + depth - 1; t++) {
+#pragma GCC unroll 2
+        for (uint32_t phase = 0; phase < stride; phase++, first++) {
+            if (first < 0 || first >= g->h)
+                continue;
+            const float *row = in + x + t * b->pitch + phase * g->stride_w * b->phase;
+            const float *w = f.w + phase * g->kw;
+            for (uint32_t k = 0; k < g->kw; k++, w++) {
+                vec v[MOST_ABREAST];
+#pragma GCC unroll 3
+                for (int i = 0; i < abreast; i++)
+                    v[i] = vec_load(row + b->offset[k] + i * LANES);
+                const float *weight = w;
+#pragma GCC unroll 7
+                for (uint32_t j = 0; phase + j * stride < kh; j++, weight += stride * g->kw) {
+                    const vec at = vec_set1(*weight);
+#pragma GCC unroll 3
+                    for (int i = 0; i < abreast; i++)
+                        sum[j][i] = vec_fma(at, v[i], sum[j][i]);
+                }
+            }
+        }
+        if (t + 1 >= depth) {
+            const size_t at = (t + 1 - depth) * o->pitch + x;
+            const bool whole = may_spill(o, at, inside, lanes);
+#pragma GCC unroll 3
+            for (int i = 0; i < abreast; i++)
+                put(o, at + (size_t)i * LANES, sum[depth - 1][i], whole || i + 1 < abreast, last);
+        }
+#pragma GCC unroll 3
+        for (int i = 0; i < abreast; i++) {
+#pragma GCC unroll 7
+            for (uint32_t j = depth - 1; j > 0; j--)
+                sum[j][i] = sum[j - 1][i];
+            sum[0][i] = vec_set1(f.bias);
+        }
+    }
+}
+
+/* Each with as many vectors abreast as registers hold; from right to left, for the rightmost may
+ * write into the next row's first. */
+static void band_slide(const struct bands *b, const float *in, struct filter f, int64_t first,
+                       uint32_t rows, const struct rows_out *o)
+{
+    const bool five = b->g->kh == 5, one = b->g->stride_h == 1;
+    const uint32_t most = five && !one ? 3 : five || !one ? 2 : 1;
+    const uint32_t vectors = (o->columns + LANES - 1) / LANES;
+    for (uint32_t left = vectors, n, x; left > 0; left -= n) {
+        n = (left - 1) % most + 1;
+        x = (left - n) * LANES;
+        if (five && one && n == 2)
+            slide(b, in, f, first, rows, o, x, 5, 1, 2);
+        else if (five && one)
+            slide(b, in, f, first, rows, o, x, 5, 1, 1);
+        else if (five && n == 3)
+            slide(b, in, f, first, rows, o, x, 5, 2, 3);
+        else if (five && n == 2)
+            slide(b, in, f, first, rows, o, x, 5, 2, 2);
+        else if (five)
+            slide(b, in, f, first, rows, o, x, 5, 2, 1);
+        else if (one)
+            slide(b, in, f, first, rows, o, x, 7, 1, 1);
+        else if (n == 2)
+            slide(b, in, f, first, rows, o, x, 7, 2, 2);
+        else
+            slide(b, in, f, first, rows, o, x, 7, 2, 1);
     }
 }
 
@@ -222,18 +347,23 @@ static void windows_run(const struct depthwise_f32_job *job, const struct clamp 
         for (uint32_t oy = 0; oy < g->oh; oy += b.rows)
             for (size_t i = 0; i < job->planes; i++) {
                 const uint32_t rows = smaller_of(g->oh - oy, b.rows);
+                const size_t at = i * job->y_step + (size_t)oy * g->ow + ox;
+                const struct filter f = {job->w + i * g->kh * g->kw,
+                                         job->bias ? job->bias[i] : 0.0f};
+                const struct rows_out out = {
+                    .y = job->y + at,
+                    .residual = job->residual ? job->residual + at : NULL,
+                    .pitch = g->ow,
+                    .left = b.columns == g->ow ? (size_t)(g->oh - oy) * g->ow : 0,
+                    .columns = smaller_of(g->ow - ox, b.columns),
+                    .clamp = clamp};
                 if (i == 0 || job->x_step)
                     band_copy(&b, &row, job->x + i * job->x_step, oy, rows, in);
-                band_sum(
-                    &b, in,
-                    (struct filter){job->w + i * g->kh * g->kw, job->bias ? job->bias[i] : 0.0f},
-                    rows, sums);
-                for (uint32_t r = 0; r < rows; r++) {
-                    const size_t at = i * job->y_step + (size_t)(oy + r) * g->ow + ox;
-                    row_finish(sums + r * b.pitch, job->residual ? job->residual + at : NULL, clamp,
-                               smaller_of(g->ow - ox, b.columns),
-                               b.columns == g->ow ? (size_t)(g->oh - oy - r) * g->ow : 0,
-                               job->y + at);
+                if (slides(g)) {
+                    band_slide(&b, in, f, (int64_t)oy * g->stride_h - g->pad_top, rows, &out);
+                } else {
+                    band_sum(&b, in, f, rows, sums);
+                    sums_finish(&out, sums, b.pitch, rows);
                 }
             }
     }
