@@ -158,13 +158,15 @@ def copy_tree(tree):
 
 
 class Study:
-    def __init__(self, tree, mutations, jobs, sanitized):
+    def __init__(self, tree, mutations, jobs, sanitized, wanted=""):
         self.tree, self.jobs, self.sanitized = tree, jobs, sanitized
         self.variant = "mutate-asan" if sanitized else "mutate"
         self.cflags = CFLAGS + (INSTRUMENTED if sanitized else "")
         self.out = os.path.join(tree, "build", self.variant)
         self.cc = os.environ.get("CC", "gcc").split()
-        self.linker = [self.cc[-1]] + (SANITIZED.split() if sanitized else [])
+        quick = ["-fuse-ld=lld"] if shutil.which("ld.lld") else []
+        self.linker = [self.cc[-1], *quick] + (SANITIZED.split() if sanitized else [])
+        self.wanted = wanted
         self.tests = self.expand(mutations)
         self.seconds, self.linked = {}, set()
         self.times = os.path.join(self.out, "seconds.json")  # of earlier runs: what is long is left out at once
@@ -173,7 +175,7 @@ class Study:
             with open(self.times, encoding="utf-8") as f:
                 self.before = json.load(f)
         self.longest = LONG_SECONDS if sanitized else 50
-        self.calls = None
+        self.calls, self.kills, self.optimized = None, {}, {}
         self.unchanged = os.path.join(self.out, "unchanged")
         self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
         self.free = list(self.rooms)
@@ -197,7 +199,7 @@ class Study:
         for pattern in patterns:
             files = sorted(glob.glob(os.path.join(self.tree, "tests", pattern + ".c")))
             names = [os.path.relpath(f, os.path.join(self.tree, "tests"))[:-2] for f in files]
-            tests[pattern] = [n for n in names if "/test_" in n]
+            tests[pattern] = [n for n in names if "/test_" in n and re.search(self.wanted, n)]
             if not tests[pattern] and not self.sanitized:
                 sys.exit("no program for '%s': its changes would all survive" % pattern)
         self.programs = sorted({n for names in tests.values() for n in names})
@@ -365,12 +367,13 @@ class Study:
 
     def order(self, m):
         """The programs of a change: as listed, those of a pattern by the words they share with the file, then
-        by the time they take. Of a drawn change those that call its function, the quick ones first, then those of
-        its own module."""
+        by the time they take. Of a drawn change those that call its function, the quick ones first, then those that
+        noticed most changes of its module."""
         if self.sanitized:
             module = m.path.split("/")[0]
             return sorted((n for n in self.calls.programs(m) if not self.is_long(n)), key=lambda n: (
-                self.before.get(n, 0) > QUICK_SECONDS, n.split("/")[0] != module, self.before.get(n, 0)))
+                self.before.get(n, 0) > QUICK_SECONDS, -self.kills.get((module, n), 0), n.split("/")[0] != module,
+                self.before.get(n, 0)))
         words = set(os.path.basename(m.path).split(".")[0].split("_"))
         programs = []
         for pattern in m.tests:
@@ -408,18 +411,20 @@ class Study:
             if path != m.path:
                 with open(os.path.join(self.tree, path), encoding="utf-8") as f:
                     self.put(source, f.read())
-            changed[target] = os.path.join(room, "changed%d.o" % len(changed))
+            made = os.path.join(room, "changed%d.o" % len(changed))
             # Includes look beside the source first, then among the changed files, then as ever and
             # beside the original.
             line = line.replace(" -", " -iquote %s -iquote %s -I%s/runtime -" % (
                 src, os.path.dirname(os.path.join(src, m.path)), src), 1)
             line = line.replace(" -c " + path, " -iquote %s -c %s" % (os.path.dirname(path) or ".", source))
-            line = line.replace("-o " + target, "-o " + changed[target]).replace("-MMD -MP ", "")
+            line = line.replace("-o " + target, "-o " + made).replace("-MMD -MP ", "")
             if self.sanitized:
                 line = line.replace(" -w ", " ").replace(" -c ", STRICT + " -c ", 1)
                 same = same and self.same_object(m, line, text, room)
             if not same and not self.quiet(line, shell=True):
                 return "DOES NOT COMPILE"
+            if not same:
+                changed[target] = made
         if same:
             return "SAME OBJECT"
         if not self.link(room, changed):
@@ -430,22 +435,27 @@ class Study:
             return "SURVIVED, not called"
         for name in near:
             if left > 0 and self.notices(name, room):
+                key = m.path.split("/")[0], name
+                with self.lock:
+                    self.kills[key] = self.kills.get(key, 0) + 1
                 return "killed by " + name
             left -= self.seconds.get(name, 0)
         return "SURVIVED"
 
     def same_object(self, m, line, text, room):
         """Whether an optimizing compiler makes the same of the original and of the changed text."""
-        made, target = [], os.path.join(room, "same.o")
-        with open(os.path.join(self.tree, m.path), encoding="utf-8") as f:
-            original = f.read()
-        for version in (original, text):
-            self.put(os.path.join(room, "src", m.path), version)
+        target, source = os.path.join(room, "same.o"), os.path.join(room, "src", m.path)
+
+        def made_of(version):
+            self.put(source, version)
             if not self.quiet(re.sub(r"-o \S+", "-o " + target, line).replace(" -c ", SAME + " -c ", 1), shell=True):
-                return False
+                return None
             with open(target, "rb") as f:
-                made.append(f.read())
-        return made[0] == made[1]
+                return f.read()
+        if line not in self.optimized:
+            with open(os.path.join(self.tree, m.path), encoding="utf-8") as f:
+                self.optimized[line] = made_of(f.read())
+        return made_of(text) == self.optimized[line]
 
     def put(self, path, text):
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -578,6 +588,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--draw", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tests", default="")
     parser.add_argument("path", nargs="*", default=draw_mutations.ROOMS)
     args = parser.parse_args()
     mutations = read_list(os.path.join(TOP, "tests/mutations.txt"))
@@ -593,7 +604,7 @@ def main():
     if not args.tree or not mutations:
         sys.exit("nothing to plant")
     copy_tree(args.tree)
-    study = Study(args.tree, mutations, args.jobs, bool(args.draw))
+    study = Study(args.tree, mutations, args.jobs, bool(args.draw), args.tests)
     study.build()
     if args.draw:
         mutations = study.run_drawn((m for m in mutations if re.search(args.only, m.name())), args.draw)

@@ -152,7 +152,8 @@ static inline uint32_t add_pool(struct pith_model *m, const char *name, uint32_t
     return node->out[0];
 }
 
-static inline struct pith_model *sample_lenet5(uint64_t seed)
+/* hidden: rows of its largest tensor, of 800 elements each. */
+static inline struct pith_model *sample_lenet(uint64_t seed, uint32_t hidden)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
@@ -164,15 +165,20 @@ static inline struct pith_model *sample_lenet5(uint64_t seed)
     x = add_layer(m, &r, PITH_OP_CONV, "conv2", x, 4, (const uint32_t[]){50, 20, 5, 5});
     x = add_pool(m, "pool2", x);
     x = add_node(m, PITH_OP_FLATTEN, "flatten", "flat", 1, &x)->out[0];
-    x = add_layer(m, &r, PITH_OP_GEMM, "ip1", x, 2, (const uint32_t[]){500, 800});
+    x = add_layer(m, &r, PITH_OP_GEMM, "ip1", x, 2, (const uint32_t[]){hidden, 800});
     x = add_node(m, PITH_OP_RELU, "relu1", "relu1.out", 1, &x)->out[0];
-    x = add_layer(m, &r, PITH_OP_GEMM, "ip2", x, 2, (const uint32_t[]){10, 500});
+    x = add_layer(m, &r, PITH_OP_GEMM, "ip2", x, 2, (const uint32_t[]){10, hidden});
     struct pith_node *softmax = add_node(m, PITH_OP_SOFTMAX, "softmax", "prob", 1, &x);
     softmax->attr[ATTR_SOFTMAX_AXIS] = 1;
     m->outputs[m->n_outputs++] = softmax->out[0];
     pith_model_set_meta(m, "preprocess", "scale=1/256");
     pith_model_add_history(m, "import", "{\"file\":\"lenet.onnx\"}");
     return m;
+}
+
+static inline struct pith_model *sample_lenet5(uint64_t seed)
+{
+    return sample_lenet(seed, 500);
 }
 
 /* ---- compressing ----------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "pith_pack.h"
 #include "runtime/made_file.h"
 #include "sample_models.h"
+#include "sanitized.h"
 #include "pack/unpack.h"
 
 static struct pith_buffer pack(const struct pith_model *m, bool compact, bool history)
@@ -59,7 +60,7 @@ static void round_trip(const struct pith_model *m, uint64_t seed)
 
 TEST(lenet_round_trip)
 {
-    struct pith_model *m = sample_lenet5(1);
+    struct pith_model *m = sample_lenet(1, 40);
     struct pith_error err;
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     round_trip(m, 1);
@@ -153,7 +154,7 @@ TEST(floats_are_coded)
 TEST(nothing_is_coded_in_plain_files)
 {
     const struct pith_pack_opts opts = {.size_bytes = sizeof opts, .plain = true};
-    struct pith_model *m = sample_lenet5(1);
+    struct pith_model *m = sample_lenet(1, 40);
     struct pith_error err;
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     for (uint32_t i = 0; i < 2; i++) {
@@ -194,7 +195,7 @@ TEST(compact_lenet_costs_little)
  * short ones as long as that costs no stream more. */
 static void check_trained_lenet(uint32_t one_of)
 {
-    struct pith_model *m = sample_lenet5(1);
+    struct pith_model *m = sample_lenet(1, 40);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_const *c = m->values[i].constant;
         if (c && one_of == 1 && c->count == 25000) {
@@ -279,7 +280,7 @@ TEST(masked_vectors_without_a_0)
 /* The weights of a LeNet-5 on a grid of so many levels, of which 5 are used; a tenth is kept. */
 static struct pith_model *of_five_levels(uint32_t levels)
 {
-    struct pith_model *m = sample_lenet5(1);
+    struct pith_model *m = sample_lenet(1, 40);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_const *c = m->values[i].constant;
         if (!c || m->values[i].rank < 2)
@@ -354,7 +355,7 @@ static void pack_fails(const struct pith_model *m, const char *text)
 /* A LeNet-5 with plain codes; its first weight has 20 * 25 elements. */
 static struct pith_model *clustered_lenet(double kept, struct pith_const **first)
 {
-    struct pith_model *m = sample_lenet5(5);
+    struct pith_model *m = sample_lenet(5, 40);
     sample_compress(m, kept, 16);
     code_all(m, PITH_CODE_PLAIN);
     *first = m->values[m->nodes[0].in[1]].constant;
@@ -531,7 +532,7 @@ TEST(streams_are_chosen_by_bytes_and_time)
         enum weight_code code;
     } want[] = {
         {300, 400, 0, CODE_CLASSES}, {300, 400, 3, CODE_ADAPTIVE}, {1650, 1650, 3, CODE_CLASSES}};
-    for (uint32_t i = 0; i < sizeof want / sizeof *want; i++) {
+    for (uint32_t i = 0; i < TEST_ROUNDS(3, 2); i++) {
         struct pith_model *m = layer_of_levels(want[i].rows, want[i].cols, want[i].spread);
         struct pith_buffer file = pack(m, true, false);
         struct open_graph o;
@@ -602,7 +603,7 @@ TEST(slices_take_a_256th)
 
 TEST(random_models_round_trip)
 {
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_ROUNDS(200, 80); seed++) {
         struct pith_model *m = sample_random_model(seed);
         round_trip(m, seed);
         pith_model_free(m);

@@ -9,6 +9,7 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "sample_models.h"
+#include "sanitized.h"
 
 static struct pith_model *m;
 
@@ -26,11 +27,13 @@ static enum pith_status pack(struct pith_error *err)
 /* The second convolution of LeNet-5 as integers: just enough, and soon fitted. */
 TEST(classes)
 {
-    m = sample_lenet5(1);
+    m = sample_lenet(1, 20);
     for (uint32_t i = 0; i < m->n_values; i++)
         if (m->values[i].constant && m->values[i].constant->count == 25000)
             sample_integers(m, m->values[i].constant, 50, 1);
+    heap.stride = TEST_ROUNDS(1, 4);
     assert_true(fail_each(pack, false, false) > 50);
+    heap.stride = 1;
     pith_model_free(m);
 }
 
@@ -48,7 +51,7 @@ static enum pith_status read_back(struct pith_error *err)
 
 TEST(each_allocation_of_a_read)
 {
-    for (uint32_t seed = 1; seed <= 8; seed++) {
+    for (uint32_t seed = 1; seed <= TEST_ROUNDS(8, 7); seed++) {
         const struct pith_pack_opts opts = {
             .size_bytes = sizeof opts, .compact = seed % 2, .full = seed % 2 == 0};
         m = sample_random_model(seed);
