@@ -46,7 +46,7 @@ NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
 LONG_SECONDS = 20   # of a processor: programs that take more are not near
 QUICK_SECONDS = 2   # of a processor: of the near ones, those that take no more run first
-NEAR_SECONDS = 100  # of a processor: those behind the first that take so much together are not, either
+NEAR_SECONDS = 30  # of a processor: those behind the first that take so much together are not, either
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -464,10 +464,10 @@ class Study:
 
     def run(self, mutations):
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            for m, result in pool.map(self.try_one, mutations):
-                m.result = result
-                if result not in NONE:
-                    print("%-40s %s" % (result, m.name()), flush=True)
+            tried = [pool.submit(self.try_one, m) for m in mutations]
+            for m, m.result in (t.result() for t in concurrent.futures.as_completed(tried)):
+                if m.result not in NONE:
+                    print("%-40s %s" % (m.result, m.name()), flush=True)
                 if m.reason:
                     print("%-40s   %s" % ("", m.reason), flush=True)
 
