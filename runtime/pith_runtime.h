@@ -133,6 +133,21 @@ struct pith_change {
     int32_t value;
 };
 
+/* A cache: an input that a run makes longer along one axis, output = Concat(input, new), such as
+ * the keys and values of a decoder's past tokens. Input and output stay in memory of the caller,
+ * who neither writes the one nor reads the other:
+ *
+ *     data: [dims before axis][room][dims behind axis], in the type of the input
+ *
+ * A run reads the first elements of each `room`, as many as the input is long, writes the new ones
+ * behind them, and moves nothing. The next run takes a plan for the longer input (struct pith_sizes
+ * of <pith/pith_host.h>); a plan for length 0 starts anew. */
+struct pith_cache {
+    uint32_t input, output, axis;
+    uint32_t room; /* along the axis; at least the output's length */
+    void *data;    /* aligned to 64; not used by another cache */
+};
+
 struct pith_ordered;
 struct pith_plan;
 extern const struct pith_ordered pith_ordered_sums;
@@ -199,6 +214,16 @@ struct pith_opts {
     /* The number of an output, plus 1: of it the last row is enough. Where it is a product of rows
      * with a weight, [1, S, N], it is planned as [1, 1, N]. 0: none. */
     uint32_t last_row_of;
+    /* Inputs and outputs that stay in memory of the caller; the list is read when a plan is made.
+     * Results do not depend on it. A cache is used where the output is such a Concat, alone reads
+     * the input, and is read by Attention alone - by any operator where the product of the
+     * dimensions before the axis is 1 -, opts.batch is 1, and the plan is fused and not observed.
+     * Else the plan has memory of its own for both: pith_plan_output_data() of the output is then
+     * not cache.data (of an input of length 0, which the network does not read, it may be).
+     * PITH_ERR_ARGUMENT: `room` is too small, `data` NULL, or there is no such input, output, axis.
+     */
+    uint32_t n_caches;
+    const struct pith_cache *caches;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */

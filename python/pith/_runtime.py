@@ -36,7 +36,8 @@ class COptions(ctypes.Structure):
                 ("stop_user", c_void_p), ("init_memory", c_void_p), ("init_memory_bytes", c_uint64),
                 ("costs", c_void_p), ("choices", c_void_p), ("n_choices", c_uint32), ("ordered", c_void_p),
                 ("threads", c_uint32), ("n_changes", c_uint32), ("changes", c_void_p),
-                ("weights_of", c_void_p), ("last_row_of", c_uint32)]
+                ("weights_of", c_void_p), ("last_row_of", c_uint32),
+                ("n_caches", c_uint32), ("caches", c_void_p)]
 
 
 def open_library():

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* generator.c - a decoder run token by token: which of its inputs are ids, mask, positions and
- * cache, and the cache carried from one run to the next. */
+ * cache, and the cache carried from one run to the next.
+ *
+ * A state that grows by each run's tokens lies in a cache (opts.caches) from the second run on: the
+ * shapes of the first show its axis, and its output is copied there. What no plan can keep there is
+ * copied from the output of one run to the input of the next. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,6 +12,7 @@
 
 #include "host/plans_once.h"
 #include "host/generator.h"
+#include "host/large_memory.h"
 #include "kernels/ref/math_f32.h"
 #include "pith_host.h"
 
@@ -26,17 +31,24 @@ struct end {
     enum role role;
     uint32_t from;
     struct pith_tensor given; /* data NULL: not yet */
+    /* Of a state; owns data. NULL: none. */
+    struct pith_cache cache;
+    bool held;  /* the state is in its cache, not in the output of g->last */
+    bool apart; /* no cache is used */
 };
 
 struct pith_generator {
     struct pith_plans *plans; /* borrows */
     uint32_t n_inputs, ids, logits;
     bool has_cache;
-    struct end *end;        /* owns: [n_inputs] */
-    struct pith_tensor *in; /* owns: [n_inputs] shapes for the next run */
+    struct end *end;           /* owns: [n_inputs] */
+    struct pith_tensor *in;    /* owns: [n_inputs] shapes for the next run */
+    struct pith_cache *caches; /* owns: [n_inputs], of the next plan */
+    uint32_t n_caches;
     struct pith_plan *last; /* of the last run; NULL: there was none */
     int64_t *seen;          /* owns: all tokens so far, where there is no cache */
     uint32_t done, room;    /* tokens so far; room in `seen` */
+    uint32_t expected;      /* tokens in all, of pith_generator_check; 0: unknown */
 };
 
 /* ---- what inputs are for -------------------------------------------------------------------- */
@@ -151,9 +163,10 @@ enum pith_status pith_generator_open(struct pith_plans *plans, struct pith_gener
         g->n_inputs = pith_plan_input_count(plan);
         g->end = calloc(g->n_inputs + 1u, sizeof *g->end);
         g->in = calloc(g->n_inputs + 1u, sizeof *g->in);
+        g->caches = calloc(g->n_inputs + 1u, sizeof *g->caches);
     }
-    st = g && g->end && g->in ? choose_inputs(g, plan, err)
-                              : pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
+    st = g && g->end && g->in && g->caches ? choose_inputs(g, plan, err)
+                                           : pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
     st = st ? st : choose_logits(g, plan, err);
     if (st)
         pith_generator_close(g);
@@ -166,8 +179,11 @@ void pith_generator_close(struct pith_generator *g)
 {
     if (!g)
         return;
+    for (uint32_t i = 0; g->end && i < g->n_inputs; i++)
+        free(g->end[i].cache.data);
     free(g->end);
     free(g->in);
+    free(g->caches);
     free(g->seen);
     free(g);
 }
@@ -178,13 +194,22 @@ void pith_generator_restart(struct pith_generator *g)
         return;
     g->last = NULL;
     g->done = 0;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        g->end[i].held = false;
+}
+
+/* Its cache may be of another output. */
+static void set_end(struct end *e, struct end now)
+{
+    free(e->cache.data);
+    *e = now;
 }
 
 enum pith_status pith_generator_pair(struct pith_generator *g, uint32_t input, uint32_t output)
 {
     if (!g || input >= g->n_inputs || input == g->ids || output == NO_OUTPUT)
         return PITH_ERR_ARGUMENT;
-    g->end[input] = (struct end){.role = ROLE_STATE, .from = output};
+    set_end(&g->end[input], (struct end){.role = ROLE_STATE, .from = output});
     g->has_cache = true;
     return PITH_OK;
 }
@@ -194,7 +219,7 @@ enum pith_status pith_generator_give(struct pith_generator *g, uint32_t input,
 {
     if (!g || !value || !value->data || input >= g->n_inputs || input == g->ids)
         return PITH_ERR_ARGUMENT;
-    g->end[input] = (struct end){.role = ROLE_GIVEN, .from = NO_OUTPUT, .given = *value};
+    set_end(&g->end[input], (struct end){.role = ROLE_GIVEN, .from = NO_OUTPUT, .given = *value});
     return PITH_OK;
 }
 
@@ -277,7 +302,106 @@ enum pith_status pith_generator_check(struct pith_generator *g, uint32_t n, stru
     if (!g->has_cache)
         return PITH_OK;
     pith_generator_restart(g);
+    g->expected = n;
     return set_sizes(g, n - 1, 1, err);
+}
+
+/* ---- caches --------------------------------------------------------------------------------- */
+
+/* The axis along which a state is as long as there are tokens so far; PITH_MAX_RANK: it has none.
+ * in, out: of the last run. */
+static uint32_t growing_axis(const struct pith_generator *g, const struct pith_tensor *in,
+                             const struct pith_tensor *out)
+{
+    uint32_t axis = PITH_MAX_RANK;
+    for (uint32_t d = 0; d < out->rank && in->rank == out->rank; d++) {
+        if (in->dim[d] == out->dim[d])
+            continue;
+        if (axis != PITH_MAX_RANK || out->dim[d] != g->done)
+            return PITH_MAX_RANK;
+        axis = d;
+    }
+    return in->type == out->type ? axis : PITH_MAX_RANK;
+}
+
+/* All of t, whose rows along `axis` are that far apart in both memories. */
+static void copy_rows(const struct pith_tensor *t, uint32_t axis, void *to, uint32_t to_room,
+                      const void *from, uint32_t from_room)
+{
+    size_t n = 1;
+    for (uint32_t d = 0; d < axis; d++)
+        n *= t->dim[d];
+    const size_t bytes = (size_t)t->bytes / n, each = bytes / t->dim[axis];
+    for (size_t i = 0; i < n; i++)
+        memcpy((uint8_t *)to + i * to_room * each, (const uint8_t *)from + i * from_room * each,
+               bytes);
+}
+
+/* Brings the state of input i to a cache with room for n more, where it has a growing axis. */
+static enum pith_status hold(struct pith_generator *g, uint32_t i, uint32_t n)
+{
+    struct end *e = &g->end[i];
+    struct pith_tensor in, out;
+    if (pith_plan_input(g->last, i, &in) || pith_plan_output(g->last, e->from, &out))
+        return PITH_ERR_ARGUMENT;
+    const uint32_t axis = growing_axis(g, &in, &out);
+    if (axis == PITH_MAX_RANK)
+        return PITH_OK;
+    const uint64_t each = out.bytes / out.dim[axis], least = (uint64_t)out.dim[axis] + n;
+    struct pith_cache to = e->cache;
+    if (!to.data || to.room < least) {
+        const uint64_t room = least <= g->expected ? g->expected : 2 * least;
+        if (room > INT32_MAX || each > SIZE_MAX / 2 / room)
+            return PITH_ERR_LIMIT;
+        to = (struct pith_cache){i, e->from, axis, (uint32_t)room,
+                                 pith_large_memory(64, each * room)};
+        if (!to.data)
+            return PITH_ERR_MEMORY;
+    } else if (e->held) {
+        return PITH_OK;
+    }
+    copy_rows(&out, axis, to.data, to.room, e->held ? e->cache.data : out.data,
+              e->held ? e->cache.room : out.dim[axis]);
+    if (to.data != e->cache.data)
+        free(e->cache.data);
+    e->cache = to;
+    e->held = true;
+    return PITH_OK;
+}
+
+/* Before the plan for n tokens behind the last run is made. */
+static enum pith_status hold_states(struct pith_generator *g, uint32_t n)
+{
+    enum pith_status st = PITH_OK;
+    g->n_caches = 0;
+    for (uint32_t i = 0; i < g->n_inputs && g->last && !st; i++) {
+        const struct end *e = &g->end[i];
+        if (e->role == ROLE_STATE && !e->apart)
+            st = hold(g, i, n);
+        if (e->held)
+            g->caches[g->n_caches++] = e->cache;
+    }
+    return st;
+}
+
+/* What output e->from was in the last run, as input i of this plan. */
+static enum pith_status bring_state(struct pith_generator *g, struct pith_plan *plan, uint32_t i)
+{
+    struct end *e = &g->end[i];
+    struct pith_tensor t, state;
+    pith_plan_input(plan, i, &t);
+    if (e->held && pith_plan_output_data(plan, e->from) == e->cache.data)
+        return PITH_OK;
+    if (pith_plan_output(g->last, e->from, &state) || state.bytes != t.bytes)
+        return PITH_ERR_ARGUMENT;
+    if (e->held)
+        copy_rows(&state, e->cache.axis, pith_plan_input_data(plan, i), state.dim[e->cache.axis],
+                  e->cache.data, e->cache.room);
+    else
+        memcpy(pith_plan_input_data(plan, i), state.data, (size_t)t.bytes);
+    e->apart |= e->held;
+    e->held = false;
+    return PITH_OK;
 }
 
 /* ---- a run ---------------------------------------------------------------------------------- */
@@ -309,12 +433,11 @@ static enum pith_status wrong(const struct pith_tensor *t, const char *what, str
                           what);
 }
 
-static enum pith_status fill_input(const struct pith_generator *g, struct pith_plan *plan,
-                                   uint32_t i, const int64_t *ids, uint32_t n,
-                                   struct pith_error *err)
+static enum pith_status fill_input(struct pith_generator *g, struct pith_plan *plan, uint32_t i,
+                                   const int64_t *ids, uint32_t n, struct pith_error *err)
 {
     const struct end *e = &g->end[i];
-    struct pith_tensor t, state;
+    struct pith_tensor t;
     pith_plan_input(plan, i, &t);
     void *to = pith_plan_input_data(plan, i);
     uint64_t count = 1;
@@ -340,13 +463,10 @@ static enum pith_status fill_input(const struct pith_generator *g, struct pith_p
         memcpy(to, e->given.data, (size_t)t.bytes);
         break;
     case ROLE_STATE:
-        if (!g->last) {
+        if (!g->last)
             memset(to, 0, (size_t)t.bytes);
-            break;
-        }
-        if (pith_plan_output(g->last, e->from, &state) || state.bytes != t.bytes)
+        else if (bring_state(g, plan, i))
             return wrong(&t, "has another shape than its next value", err);
-        memcpy(to, state.data, (size_t)t.bytes);
         break;
     }
     return PITH_OK;
@@ -387,8 +507,12 @@ static enum pith_status run(struct pith_generator *g, const int64_t *ids, uint32
                             struct pith_error *err)
 {
     struct pith_plan *plan;
-    const struct plans_once once = {g->last, is_next_state(g, g->logits) ? 0 : g->logits + 1};
     enum pith_status st = set_sizes(g, g->has_cache ? g->done : 0, n, err);
+    if (!st && (st = hold_states(g, n)))
+        return pith_error_set(err, st, "no memory for the cache of %" PRIu64 " tokens",
+                              (uint64_t)g->done + n);
+    const struct plans_once once = {g->last, is_next_state(g, g->logits) ? 0 : g->logits + 1,
+                                    g->n_caches, g->caches};
     st = st ? st : pith_plans_get_once(g->plans, 1, &once, &plan, err);
     for (uint32_t i = 0; i < g->n_inputs && !st; i++)
         st = fill_input(g, plan, i, ids, n, err);

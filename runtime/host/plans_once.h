@@ -5,11 +5,12 @@
 
 #include "pith_host.h"
 
-/* last: a plan whose outputs are still read, which keeps its memory; or NULL. last_row_of: of
- * struct pith_opts. */
+/* last: a plan whose outputs are still read, which keeps its memory; or NULL. The rest: of struct
+ * pith_opts. */
 struct plans_once {
     const struct pith_plan *last;
-    uint32_t last_row_of;
+    uint32_t last_row_of, n_caches;
+    const struct pith_cache *caches;
 };
 
 /* pith_plans_get, as for each length of a cache that grows. Of such plans two are kept, and the

@@ -64,8 +64,13 @@ struct op_args {
     uint32_t y_step;
     uint8_t choice;  /* the kernel that is wanted: its number in a list, 0: the cheapest */
     uint8_t n_table; /* entries of `table` */
-    const struct op_info *inner;  /* of a chain on bytes (integer_chain.h): the float operator */
-    const struct table_op *table; /* of a table of bytes (byte_table.h): its operators */
+    const struct op_info *inner; /* of a chain on bytes (integer_chain.h): the float operator */
+    union {
+        const struct table_op *table; /* of a table of bytes (byte_table.h): its operators */
+        /* Of an Attention or Concat that reads or writes a cache (opts.caches): of each input, then
+         * of the output, the length that its growing axis has in memory, 0: as in its shape. */
+        const uint32_t *room;
+    };
 };
 
 struct op_env {

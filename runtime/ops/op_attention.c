@@ -118,12 +118,16 @@ static enum pith_status shape_attention(const struct op_args *args)
     return pith_out_set(args->out[0], PITH_F32, &y);
 }
 
-/* Steps of the layout, so that one loop serves both orders. */
-static struct operand operand_of(const struct tview *t, bool rows_first)
+/* Steps of the layout, so that one loop serves both orders. Operands 0 to 2 are inputs, 3 is the
+ * output. Of a cache, rows are farther apart than the shape says. */
+static struct operand operand_of(const struct op_args *args, uint32_t i)
 {
-    size_t d = t->shape.dim[3], outer = t->shape.dim[2] * d;
+    const bool rows_first = args->attr[ATTR_ATTENTION_LAYOUT] >> i & 1;
+    const struct tview *t = i < 3 ? args->in[i] : args->out[0];
+    const uint32_t room = args->room && i < 3 ? args->room[i] : 0;
+    size_t d = t->shape.dim[3], outer = (room && !rows_first ? room : t->shape.dim[2]) * d;
     return (struct operand){.data = t->data,
-                            .batch = t->shape.dim[1] * outer,
+                            .batch = (room && rows_first ? room : t->shape.dim[1]) * outer,
                             .head = rows_first ? d : outer,
                             .row = rows_first ? outer : d};
 }
@@ -133,10 +137,10 @@ static struct attention attention_of(const struct op_args *args, const struct op
     uint32_t q[4], k[4], layout = (uint32_t)args->attr[ATTR_ATTENTION_LAYOUT];
     dims_of(&args->in[0]->shape, layout & 1u, q);
     dims_of(&args->in[1]->shape, layout >> 1 & 1u, k);
-    struct attention a = {.q = operand_of(args->in[0], layout & 1u),
-                          .k = operand_of(args->in[1], layout >> 1 & 1u),
-                          .v = operand_of(args->in[2], layout >> 2 & 1u),
-                          .y = operand_of(args->out[0], layout >> 3 & 1u),
+    struct attention a = {.q = operand_of(args, 0),
+                          .k = operand_of(args, 1),
+                          .v = operand_of(args, 2),
+                          .y = operand_of(args, 3),
                           .batch = q[0],
                           .heads = q[1],
                           .m = q[2],

@@ -67,9 +67,12 @@ static void run_concat(const struct op_args *args, const struct op_env *env)
     const struct tview *out = args->out[0];
     uint8_t *dst = out->data;
     size_t whole = part_bytes(out, axis), outer = shape_product(&out->shape, 0, axis);
+    if (args->room)
+        whole = whole / out->shape.dim[axis] * args->room[args->n_in];
     for (uint32_t i = 0; i < args->n_in; i++) {
         size_t part = part_bytes(args->in[i], axis);
-        copy_chunks(dst, whole, args->in[i]->data, part, part, outer);
+        if (args->in[i]->data != dst) /* a cache, which lies there already */
+            copy_chunks(dst, whole, args->in[i]->data, part, part, outer);
         dst += part;
     }
 }

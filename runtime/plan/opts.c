@@ -49,7 +49,7 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
         memcpy(opts, given, n);
     }
     if ((opts->flags & ~(uint32_t)KNOWN_FLAGS) || opts->batch > MAX_BATCH ||
-        (opts->n_changes && !opts->changes))
+        (opts->n_changes && !opts->changes) || (opts->n_caches && !opts->caches))
         return PITH_ERR_ARGUMENT;
     /* run forms add in orders of their own */
     IF_DENSE_TILES(if (opts->ordered) opts->flags |= PITH_FLAG_DENSE_ONLY;)

@@ -4,6 +4,7 @@
  * Planning turns nodes into steps:
  *
  *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
+ *           --cache.c--> values in memory of the caller
  *           --segment.c--> steps that run a group of samples at a time
  *           --alias.c--> values that share storage --plan_steps.c--> steps, lifetimes
  *           --pair.c--> two steps that run a band of rows at a time --place.c--> offsets
@@ -86,8 +87,9 @@ enum value_kind {
     VALUE_TEMP = 0,
     VALUE_INPUT = 1,
     VALUE_CONST = 2,
-    VALUE_GONE = 3, /* never exists: inside a fused chain */
-    VALUE_STATE = 4 /* what a Loop gives: stays where it is from one iteration to the next */
+    VALUE_GONE = 3,  /* never exists: inside a fused chain */
+    VALUE_STATE = 4, /* what a Loop gives: stays where it is from one iteration to the next */
+    VALUE_CACHE = 5  /* it lies in memory of the caller (cache.c) */
 };
 
 /* Where a value lies: at `offset` in the storage of `parent`; parent == itself: it has its own. */

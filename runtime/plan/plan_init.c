@@ -116,7 +116,8 @@ static enum pith_status describe_values(struct builder *b)
 static bool has_item(const struct builder *b, uint32_t v, uint32_t segment)
 {
     const struct value_plan *p = &b->vp[v];
-    return p->segment == segment && p->parent == v && p->kind != VALUE_CONST && p->first <= p->last;
+    return p->segment == segment && p->parent == v && p->kind != VALUE_CONST &&
+           p->kind != VALUE_CACHE && p->first <= p->last;
 }
 
 /* An item for every root that some step touches. An item is a piece of the arena. */
@@ -265,7 +266,9 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (share) {
         pith_plan_fuse(g, b->plan->value, b->node, b->vp);
         pith_plan_layout(g, b->plan->value, b->node, b->vp);
-        if (PLAN_SEGMENTS && opts->batch > 1 && !(opts->flags & PITH_FLAG_WHOLE_BATCH))
+        if (BUILT_PART(SIZES))
+            st = pith_plan_caches(b);
+        if (!st && PLAN_SEGMENTS && opts->batch > 1 && !(opts->flags & PITH_FLAG_WHOLE_BATCH))
             st = pith_plan_segments(b);
         if (st)
             return st;
@@ -316,6 +319,7 @@ static struct block block_of(void *mem, size_t bytes)
 #define WORK_PER_INPUT (sizeof(void *) + sizeof(bool)) /* or a state of a loop */
 #define WORK_PER_WEIGHTED sizeof(struct extra_view)
 #define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
+#define WORK_PER_CACHE (sizeof(struct pith_cache) + sizeof(uint32_t)) /* and room of operands */
 #define WORK_PER_KEPT (sizeof(struct weight) + 2 * sizeof(uint32_t))
 /* A QuantizeLinear that ends a table reads a DequantizeLinear, which may stay. */
 #define WORK_PER_CHANGING (2 * (sizeof(struct table_op) + sizeof(void *)))
@@ -377,6 +381,9 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
               add_all(c.n_weighted + (opts.last_row_of != 0), WORK_PER_WEIGHTED, &tables) &&
               add_all(c.n_refs, WORK_PER_INPUT, &tables) &&
               add_all(c.n_kept, WORK_PER_KEPT, &tables) &&
+              add_all(opts.n_caches, WORK_PER_CACHE, &tables) &&
+              (!opts.n_caches || (add_all(c.n_refs, sizeof(uint32_t), &tables) &&
+                                  add_all(c.n_nodes, WORK_PADDING, &tables))) &&
               add_all(1, tables > c.bytes ? tables : c.bytes, &all) &&
               add_all(c.n_weights, WORK_PER_WEIGHT, &all) && mul_ok(c.bytes, lanes, &more) &&
               mul_ok(more, LANE_PER_GRAPH_BYTE, &more) && add_ok(all, more, &all) &&
@@ -446,6 +453,8 @@ static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t
 {
     uint64_t offset;
     uint32_t root = pith_plan_root(b->vp, v, &offset);
+    if (BUILT_PART(SIZES) && b->vp[root].kind == VALUE_CACHE)
+        return (uint8_t *)pith_plan_cache_of(b->plan, root)->data + offset;
     if (b->vp[root].kind != VALUE_CONST)
         return b->vp[root].item == PLAN_NONE ? NULL
                                              : arena + b->item[b->vp[root].item].offset + offset;

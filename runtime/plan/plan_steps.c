@@ -306,6 +306,29 @@ static enum pith_status wire_table(struct builder *b, uint32_t n, struct step *s
     return PITH_OK;
 }
 
+/* Memory of a cache has room for more than its shape says. PITH_ERR_SPACE. */
+static enum pith_status wire_room(struct builder *b, struct step *s)
+{
+    const struct graph_node *node = s->node;
+    bool any = false;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        const uint32_t v = i < node->n_in ? node->in[i] : node->first_out;
+        any |= v != PITH_NO_VALUE && b->vp[v].kind == VALUE_CACHE;
+    }
+    if (!any || (node->info->op != PITH_OP_ATTENTION && node->info->op != PITH_OP_CONCAT))
+        return PITH_OK;
+    uint32_t *room = pith_block_low(&b->block, node->n_in + 1u, sizeof *room);
+    if (!room)
+        return PITH_ERR_SPACE;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        const uint32_t v = i < node->n_in ? node->in[i] : node->first_out;
+        if (v != PITH_NO_VALUE && b->vp[v].kind == VALUE_CACHE)
+            room[i] = pith_plan_cache_of(b->plan, v)->room;
+    }
+    s->args.room = room;
+    return PITH_OK;
+}
+
 /* info and attr may be another operator's (a MatMul that is a Gemm); node stays what the file
  * has, for its name. */
 static enum pith_status add_step(struct builder *b, uint32_t n)
@@ -347,7 +370,11 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
         s->args.fuse.residual = &plan->value[np->residual];
     if (PLAN_SEGMENTS && np->segment)
         pith_lanes_split(b, s, in, out);
-    return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : wire_table(b, n, s);
+    if (node->info->op == PITH_OP_LOOP_END)
+        return mark_moving_states(b, s);
+    if (BUILT_PART(SIZES) && plan->n_caches && wire_room(b, s))
+        return PITH_ERR_SPACE;
+    return wire_table(b, n, s);
 }
 
 /* Partners as steps. They were matched when the graph was read: the stack holds what is open.

@@ -80,7 +80,8 @@ struct pith_plan {
     struct tview *value; /* [graph.n_values] */
     struct step *step;   /* [n_steps] */
     struct extra_view *extra;
-    uint32_t n_steps, n_extra;
+    uint32_t n_steps, n_extra, n_caches;
+    const struct pith_cache *cache; /* [n_caches] those of opts.caches that are used */
     /* Lane 0 has the steps' own op_args; those of lanes from 1 on are copies. */
     struct segment *segment;          /* [n_segments] */
     struct lane_view *view;           /* [lanes][n_views] */

@@ -47,6 +47,8 @@ int main(void)
     MEMBER(pith_opts, changes);
     MEMBER(pith_opts, weights_of);
     MEMBER(pith_opts, last_row_of);
+    MEMBER(pith_opts, n_caches);
+    MEMBER(pith_opts, caches);
     printf("pith_opts - %zu\n", sizeof(struct pith_opts));
     return 0;
 }
