@@ -15,6 +15,7 @@
 #include "kernels/ref/simd_act.h"
 
 #define SIDE_BY_SIDE 8 /* vectors, to hide the latency of a multiply-add */
+#define MOST_ABREAST 2 /* vectors of a row that slide side by side */
 
 struct bands {
     const struct conv_geom *g;
@@ -31,17 +32,21 @@ static inline uint32_t smaller_of(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
+#ifndef ORDERED
 static inline bool slides(const struct conv_geom *g)
 {
-    return (g->kh == 5 || g->kh == 7) && g->stride_h <= 2 && g->dil_h == 1;
+    return g->dil_h == 1 && ((g->kh == 5 && g->stride_h <= 2) || (g->kh == 7 && g->stride_h == 1));
 }
+#else
+#define slides(g) false /* their time is the calibration's alone */
+#endif
 
 /* depthwise_fits() leaves room for a row of a vector. Bands are of like numbers of rows. */
 static void bands_set(struct bands *b, const struct conv_geom *g)
 {
     const uint32_t reach_h = (g->kh - 1) * g->dil_h / g->stride_h;
     const uint32_t reach_w = (g->kw - 1) * g->dil_w / g->stride_w;
-    const uint32_t room = DEPTHWISE_FLOATS / (g->stride_h * g->stride_w) - LANES;
+    const uint32_t room = DEPTHWISE_FLOATS / (g->stride_h * g->stride_w) - MOST_ABREAST * LANES;
     const uint32_t sums = DEPTHWISE_SUMS - SIDE_BY_SIDE * LANES;
     b->g = g;
     b->step_h = conv_phase_step(g->stride_h, g->kh, g->dil_h);
@@ -52,7 +57,7 @@ static void bands_set(struct bands *b, const struct conv_geom *g)
     b->pitch = b->columns + reach_w;
     b->rows = smaller_of(g->oh, smaller_of(room / b->pitch - reach_h, sums / b->pitch));
     b->rows = (g->oh - 1) / ((g->oh - 1) / b->rows + 1) + 1;
-    b->phase = (b->rows + reach_h) * b->pitch + LANES;
+    b->phase = (b->rows + reach_h) * b->pitch + MOST_ABREAST * LANES;
     b->across = (b->columns + LANES - 1) / LANES;
     if (b->across * b->rows > (b->rows * b->pitch + LANES - 1) / LANES)
         b->across = 0;
@@ -214,38 +219,29 @@ struct rows_out {
     const struct clamp *clamp;
 };
 
-/* Whether vectors may be stored whole, of which the first `inside` lanes are pixels: what they
- * write past the row is written again with the next rows. */
-static inline bool may_spill(const struct rows_out *o, size_t at, size_t inside, size_t lanes)
+/* After the last tap: the residual, then the clamp. Of a vector the first `inside` lanes are
+ * pixels; what it writes past the row is written again with the next rows. */
+static inline __attribute__((always_inline)) void put(const struct rows_out *o, size_t at,
+                                                      int inside, vec v)
 {
-    return lanes <= inside || (!o->residual && at + lanes <= o->left);
-}
-
-/* After the last tap: the residual, then the clamp. */
-static inline __attribute__((always_inline)) void put(const struct rows_out *o, size_t at, vec v,
-                                                      const bool whole, vmask inside)
-{
-    if (whole) {
+    if (inside >= LANES || (!o->residual && at + LANES <= o->left)) {
         v = o->residual ? vec_add(v, vec_load(o->residual + at)) : v;
         vec_store(o->y + at, clamp_apply(o->clamp, v));
     } else {
-        v = o->residual ? vec_add(v, vec_load_some(o->residual + at, inside)) : v;
-        vec_store_some(o->y + at, inside, clamp_apply(o->clamp, v));
+        const vmask m = vmask_range(0, inside);
+        v = o->residual ? vec_add(v, vec_load_some(o->residual + at, m)) : v;
+        vec_store_some(o->y + at, m, clamp_apply(o->clamp, v));
     }
 }
 
 static void sums_finish(const struct rows_out *o, const float *sums, size_t pitch, uint32_t rows)
 {
     for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t x = 0; x < o->columns; x += LANES) {
-            const size_t at = r * o->pitch + x, inside = o->columns - x;
-            put(o, at, vec_load(sums + r * pitch + x), may_spill(o, at, inside, LANES),
-                vmask_range(0, (int)smaller_of(inside, LANES)));
-        }
+        for (uint32_t x = 0; x < o->columns; x += LANES)
+            put(o, r * o->pitch + x, (int)(o->columns - x), vec_load(sums + r * pitch + x));
 }
 
-#define MOST_ROWS 7    /* of a window that slides */
-#define MOST_ABREAST 3 /* vectors of a row that slide side by side */
+#define MOST_ROWS 7 /* of a window that slides */
 
 /* `abreast` vectors of each output row, from column x on. first: the row of the image that the
  * first row of the window is on. sum[j]: of the j-th last output whose first row has been read. */
@@ -257,12 +253,11 @@ static inline __attribute__((always_inline)) void slide(const struct bands *b, c
 {
     const struct conv_geom *g = b->g;
     const uint32_t depth = (kh + stride - 1) / stride;
-    const size_t lanes = (size_t)abreast * LANES, inside = o->columns - x;
-    const vmask last = vmask_range(0, (int)smaller_of(inside + LANES - lanes, LANES));
+    const int inside = (int)(o->columns - x);
     vec sum[MOST_ROWS][MOST_ABREAST];
 #pragma GCC unroll 7
     for (uint32_t j = 0; j < depth; j++)
-#pragma GCC unroll 3
+#pragma GCC unroll 2
         for (int i = 0; i < abreast; i++)
             sum[j][i] = vec_set1(f.bias);
     for (uint32_t t = 0; t < rows + depth - 1; t++) {
@@ -274,14 +269,14 @@ static inline __attribute__((always_inline)) void slide(const struct bands *b, c
             const float *w = f.w + phase * g->kw;
             for (uint32_t k = 0; k < g->kw; k++, w++) {
                 vec v[MOST_ABREAST];
-#pragma GCC unroll 3
+#pragma GCC unroll 2
                 for (int i = 0; i < abreast; i++)
                     v[i] = vec_load(row + b->offset[k] + i * LANES);
                 const float *weight = w;
 #pragma GCC unroll 7
                 for (uint32_t j = 0; phase + j * stride < kh; j++, weight += stride * g->kw) {
                     const vec at = vec_set1(*weight);
-#pragma GCC unroll 3
+#pragma GCC unroll 2
                     for (int i = 0; i < abreast; i++)
                         sum[j][i] = vec_fma(at, v[i], sum[j][i]);
                 }
@@ -289,12 +284,12 @@ static inline __attribute__((always_inline)) void slide(const struct bands *b, c
         }
         if (t + 1 >= depth) {
             const size_t at = (t + 1 - depth) * o->pitch + x;
-            const bool whole = may_spill(o, at, inside, lanes);
-#pragma GCC unroll 3
+#pragma GCC unroll 2
             for (int i = 0; i < abreast; i++)
-                put(o, at + (size_t)i * LANES, sum[depth - 1][i], whole || i + 1 < abreast, last);
+                if (i * LANES < inside)
+                    put(o, at + (size_t)i * LANES, inside - i * LANES, sum[depth - 1][i]);
         }
-#pragma GCC unroll 3
+#pragma GCC unroll 2
         for (int i = 0; i < abreast; i++) {
 #pragma GCC unroll 7
             for (uint32_t j = depth - 1; j > 0; j--)
@@ -304,33 +299,21 @@ static inline __attribute__((always_inline)) void slide(const struct bands *b, c
     }
 }
 
-/* Each with as many vectors abreast as registers hold; from right to left, for the rightmost may
- * write into the next row's first. */
+/* With as many vectors abreast as registers hold; from right to left, for the rightmost may write
+ * into the next row's first. */
 static void band_slide(const struct bands *b, const float *in, struct filter f, int64_t first,
                        uint32_t rows, const struct rows_out *o)
 {
     const bool five = b->g->kh == 5, one = b->g->stride_h == 1;
-    const uint32_t most = five && !one ? 3 : five || !one ? 2 : 1;
-    const uint32_t vectors = (o->columns + LANES - 1) / LANES;
-    for (uint32_t left = vectors, n, x; left > 0; left -= n) {
-        n = (left - 1) % most + 1;
-        x = (left - n) * LANES;
-        if (five && one && n == 2)
-            slide(b, in, f, first, rows, o, x, 5, 1, 2);
-        else if (five && one)
-            slide(b, in, f, first, rows, o, x, 5, 1, 1);
-        else if (five && n == 3)
-            slide(b, in, f, first, rows, o, x, 5, 2, 3);
-        else if (five && n == 2)
-            slide(b, in, f, first, rows, o, x, 5, 2, 2);
+    const uint32_t lanes = (five ? MOST_ABREAST : 1) * LANES;
+    for (uint32_t x = ((o->columns - 1) / lanes + 1) * lanes; x > 0;) {
+        x -= lanes;
+        if (five && one)
+            slide(b, in, f, first, rows, o, x, 5, 1, MOST_ABREAST);
         else if (five)
-            slide(b, in, f, first, rows, o, x, 5, 2, 1);
-        else if (one)
-            slide(b, in, f, first, rows, o, x, 7, 1, 1);
-        else if (n == 2)
-            slide(b, in, f, first, rows, o, x, 7, 2, 2);
+            slide(b, in, f, first, rows, o, x, 5, 2, MOST_ABREAST);
         else
-            slide(b, in, f, first, rows, o, x, 7, 2, 1);
+            slide(b, in, f, first, rows, o, x, 7, 1, 1);
     }
 }
 
