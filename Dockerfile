@@ -11,7 +11,7 @@ RUN make -j"$(nproc)" NVCC= && make NVCC= install PREFIX=/usr/local DESTDIR=/ins
 FROM debian:12-slim
 RUN apt-get update && \
     apt-get install -y --no-install-recommends libarchive13 libjansson4 libjpeg62-turbo libmicrohttpd12 \
-    libpng16-16 libprotobuf-c1 zlib1g && \
+    libpng16-16 libprotobuf-c1 libsndfile1 zlib1g && \
     rm -rf /var/lib/apt/lists/*
 COPY --from=build /installed/usr/local /usr/local
 RUN ldconfig && pith version

@@ -44,7 +44,7 @@ struct cli_feed_options {
     "and the samples are the steps of one stream. A sample that is several inputs long is a "      \
     "sequence\n"                                                                                   \
     "of its own: the state starts anew with it, and the output of its last step counts.\n"         \
-    "wav:FRAME:HOP:FILE (a WAV) gives frames of FRAME values in [-1, "                             \
+    "wav:FRAME:HOP:FILE (WAV, FLAC, OGG, ...) gives frames of FRAME values in [-1, "               \
     "1). "                                                                                         \
     "Frame i\n"                                                                                    \
     "ends with sample (i+1)*HOP of the recording, so it starts with FRAME-HOP samples of "         \

@@ -170,6 +170,9 @@ enum pith_status pith_raw_open(struct data_source *s, enum pith_type type, uint6
 /* Frames of `frame` values every `hop`; both >= 1. */
 enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t hop,
                                struct pith_error *err);
+/* Recordings that are no WAV: s->file becomes their values as f64. PITH_ERR_UNSUPPORTED: no
+ * libsndfile; PITH_ERR_CORRUPT, also where it ends early; PITH_ERR_LIMIT. */
+enum pith_status pith_sound_decode(struct data_source *s, struct pith_error *err);
 /* Windows of `length` characters every `step` as ids, with the next characters as labels; both
  * >= 1. */
 enum pith_status pith_text_open(struct data_source *s, uint64_t length, uint64_t step,

@@ -23,11 +23,12 @@
  * two arrays, the other one if it holds one integer for each sample
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
  *     wav:FRAME:HOP:FILE  frames of FRAME values in [-1, 1) of a WAV (integers of 8 to 32 bits, or
- * floats); of several channels the mean. Frame i ends with sample (i + 1) * HOP of the recording
- * and so begins FRAME - HOP samples before its own HOP; what lies before the first and behind the
- * last sample is 0. A recording of n samples has ceil(n / HOP) frames text:LENGTH[:STEP]:FILE
- * windows of LENGTH characters of a UTF-8 text, one every STEP (LENGTH), as ids: the numbers of the
- * classes that class_names calls so, each by its one character
+ * floats), or of FLAC, OGG, AIFF, MP3 and others by libsndfile; of several channels the mean.
+ * Frame i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP samples before
+ * its own HOP; what lies before the first and behind the last sample is 0. A recording of n samples
+ * has ceil(n / HOP) frames
+ *     text:LENGTH[:STEP]:FILE  windows of LENGTH characters of a UTF-8 text, one every STEP
+ * (LENGTH), as ids: the numbers of the classes that class_names calls so, each by its one character
  * (\n, \r, \t for those). The labels of a window are the ids one character on
  *     a folder            of .npy files, each a sample, sorted by name; only the first axis of a
  * sample (behind the batch axis) may have other lengths: shorter ones are filled up with zeros

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wav_read.c - RIFF WAVE files, cut into overlapping frames.
+/* wav_read.c - recordings cut into overlapping frames: RIFF WAVE files read here, so that the
+ * static program and the wheel have them, others by sound_read.c.
  *
  *     'RIFF' size 'WAVE' | chunk | chunk | ...        chunk: 4 letters, size LE32, bytes, pad to
  * even 'fmt ': format 2 | channels 2 | rate 4 | bytes a second 4 | block 2 | bits 2 | extension
@@ -136,12 +137,9 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
                                struct pith_error *err)
 {
     struct wav w = {0};
-    if (!is_wav(&s->file))
-        return pith_error_fill(
-            err, PITH_ERR_CORRUPT,
-            "%s: not a WAV file; convert other recordings (ffmpeg -i FILE x.wav)", s->file.name);
-    enum pith_status st = find_chunks(&s->file, &w, err);
-    if (st == PITH_OK)
+    const bool wav = is_wav(&s->file);
+    enum pith_status st = wav ? find_chunks(&s->file, &w, err) : pith_sound_decode(s, err);
+    if (st == PITH_OK && wav)
         st = read_format(s, &w, err);
     if (st == PITH_OK && (s->sound.channels < 1 || s->sound.channels > MOST_CHANNELS))
         st = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
@@ -149,7 +147,7 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
                              s->sound.channels, MOST_CHANNELS);
     if (st != PITH_OK)
         return st;
-    s->sound.n = w.data_bytes / (s->sound.bytes * s->sound.channels);
+    s->sound.n = (wav ? w.data_bytes : s->file.bytes) / (s->sound.bytes * s->sound.channels);
     s->n_samples = s->sound.n / hop + (s->sound.n % hop != 0);
     if (s->sound.n == 0)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: sound without samples", s->file.name);
@@ -158,7 +156,7 @@ enum pith_status pith_wav_open(struct data_source *s, uint64_t frame, uint64_t h
             err, PITH_ERR_LIMIT, "%s: %llu frames of %llu values, at most 268,435,456 of each",
             s->file.name, (unsigned long long)s->n_samples, (unsigned long long)frame);
     s->type = PITH_I16;
-    s->first = (uint64_t)(w.data - s->file.mem);
+    s->first = wav ? (uint64_t)(w.data - s->file.mem) : 0;
     s->hop = hop;
     s->rank = 1;
     s->dim[0] = (uint32_t)frame;

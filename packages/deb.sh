@@ -74,4 +74,4 @@ describe libpith-dev libdevel "libpith0 (= $version-1), libarchive-dev, libjanss
     "Headers, static libraries, pkg-config and CMake files of pith."
 describe pith science "$(libraries pith "$work/pith/usr/bin/pith")" "makes trained neural networks small and fast" \
     "Reads ONNX, prunes, clusters, quantizes and entropy-codes within a limit of
- accuracy, and runs the result." "libmicrohttpd12"
+ accuracy, and runs the result." "libmicrohttpd12, libsndfile1"

@@ -6,7 +6,7 @@
 # The names are those of Debian 12 and 13 and of Ubuntu 22.04 and 24.04. NO_PYPI=1 does without PyPI:
 # the tests that need it are skipped, and say so.
 build="gcc libc6-dev make libprotobuf-c-dev protobuf-c-compiler libjansson-dev libpng-dev libjpeg-dev
- zlib1g-dev libarchive-dev nettle-dev liblzma-dev libzstd-dev libbz2-dev libmicrohttpd-dev"
+ zlib1g-dev libarchive-dev nettle-dev liblzma-dev libzstd-dev libbz2-dev libsndfile1-dev libmicrohttpd-dev"
 tests="g++ libcmocka-dev libopenmpi-dev openmpi-bin python3 python3-venv clang strace mandoc procps
  gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
  gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-i686-linux-gnu libc6-dev-i386-cross

@@ -19,6 +19,7 @@ TEST_LDFLAGS_weight_sweep = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_data_faults = $(call wrap,malloc calloc realloc strdup strndup)
+TEST_LDFLAGS_sound_read = -lsndfile
 TEST_LDFLAGS_texts = $(call wrap,realloc)
 TEST_LDFLAGS_kept_values = $(call wrap,open pread pwrite)
 TEST_LDFLAGS_onnx_external = $(call wrap,syscall pread)

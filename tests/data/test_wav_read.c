@@ -234,22 +234,6 @@ TEST(other_encodings_are_refused)
     }
 }
 
-TEST(files_of_other_kinds_are_refused)
-{
-    static const char *const words = "a.wav: not a WAV file; convert other recordings (ffmpeg -i "
-                                     "FILE x.wav)";
-    for (size_t n = 0; n < 12; n++) { /* a WAV as well, as far as it goes */
-        struct wav_bytes w = plain(4);
-        w.n = n;
-        expect_refusal(&w, PITH_ERR_CORRUPT, words);
-    }
-    for (size_t at = 0; at < 12; at += 8) {
-        struct wav_bytes w = plain(4);
-        memcpy(w.b + at, "fLaC", 4);
-        expect_refusal(&w, PITH_ERR_CORRUPT, words);
-    }
-}
-
 /* Two values of each encoding, exact in float; the last bytes are half a value. */
 TEST(encodings)
 {

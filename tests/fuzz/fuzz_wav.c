@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     struct data_source s = {.max_bytes = 1 << 24};
     struct pith_error err;
-    if (n < 2)
+    if (n < 10 || memcmp(bytes + 2, "RIFF", 4) != 0) /* the rest is libsndfile's */
         return 0;
     uint64_t frame = 1 + (uint64_t)bytes[0] * 5, hop = 1 + (uint64_t)bytes[1];
     bytes += 2;
