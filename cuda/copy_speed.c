@@ -7,7 +7,7 @@
 
 struct copying {
     const struct pith_cuda *c;
-    device_address from, to; /* own, and the stream */
+    device_address from; /* owns, and the stream: as many bytes behind it are copied to */
     device_stream stream;
 };
 
@@ -17,21 +17,18 @@ static int put_copies(void *work, uint32_t number)
     int result = 0;
     (void)number;
     for (uint32_t i = 0; i < COPIES && !result; i++)
-        result = k->c->cuMemcpyDtoDAsync_v2(k->to, k->from, COPY_BYTES, k->stream);
+        result = k->c->cuMemcpyDtoDAsync_v2(k->from + COPY_BYTES, k->from, COPY_BYTES, k->stream);
     return result;
 }
 
 static int measure(struct copying *k, uint64_t *ns)
 {
-    int result = k->c->cuMemAlloc_v2(&k->from, COPY_BYTES);
-    result = result ? result : k->c->cuMemAlloc_v2(&k->to, COPY_BYTES);
+    int result = k->c->cuMemAlloc_v2(&k->from, 2 * COPY_BYTES);
     result = result ? result : k->c->cuStreamCreate(&k->stream, DRIVER_STREAM_NON_BLOCKING);
     result = result ? result : k->c->cuMemsetD32Async(k->from, 0, COPY_BYTES / 4, k->stream);
     result = result ? result : pith_driver_time(k->c, k->stream, put_copies, k, 1, ns);
     if (k->stream)
         k->c->cuStreamDestroy_v2(k->stream);
-    if (k->to)
-        k->c->cuMemFree_v2(k->to);
     if (k->from)
         k->c->cuMemFree_v2(k->from);
     return result;

@@ -85,21 +85,15 @@ bool pith_device_compare(struct lowering *l, const struct step *s)
 /* The types of both operands are the same, as the kernel has one type for all three. */
 bool pith_device_zip(struct lowering *l, const struct step *s)
 {
-    switch (s->args.info->op) {
-    case PITH_OP_ADD:
-        return launch_zip(l, s, ZIP_ADD);
-    case PITH_OP_SUB:
-        return launch_zip(l, s, ZIP_SUB);
-    case PITH_OP_MUL:
-        return launch_zip(l, s, ZIP_MUL);
-    case PITH_OP_DIV:
-        return launch_zip(l, s, ZIP_DIV);
-    case PITH_OP_MOD: /* of floats it is a long division */
-        return s->args.in[0]->type != PITH_F32 &&
-               launch_zip(l, s, s->args.attr[ATTR_MOD_FMOD] ? ZIP_MOD : ZIP_MOD_FLOOR);
-    default:
-        return launch_zip(l, s, ZIP_PRELU);
-    }
+    static const uint8_t ops[PITH_OP_END] = {[PITH_OP_ADD] = ZIP_ADD,
+                                             [PITH_OP_SUB] = ZIP_SUB,
+                                             [PITH_OP_MUL] = ZIP_MUL,
+                                             [PITH_OP_DIV] = ZIP_DIV,
+                                             [PITH_OP_PRELU] = ZIP_PRELU};
+    if (!pith_device_is_op(s, PITH_OP_MOD))
+        return launch_zip(l, s, ops[s->args.info->op]);
+    return s->args.in[0]->type != PITH_F32 && /* of floats it is a long division */
+           launch_zip(l, s, s->args.attr[ATTR_MOD_FMOD] ? ZIP_MOD : ZIP_MOD_FLOOR);
 }
 
 /* Squares and cubes, by a constant exponent. x^2 and x^3 are products, with the CPU's bits; other
@@ -140,24 +134,16 @@ bool pith_device_where(struct lowering *l, const struct step *s)
     return pith_device_launch(l, LAUNCH_where, w.n, &w, sizeof w);
 }
 
-static bool is_castable(enum pith_type type)
-{
-    return type == PITH_BOOL || has_arithmetic(type);
-}
-
 /* f16, bf16 and f64 are converted on the CPU. */
 bool pith_device_cast(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
-    struct cast_args c = {.x = pith_device_data(l, x),
-                          .y = pith_device_data(l, y),
-                          .n = pith_device_count(y),
-                          .from = x->type,
-                          .to = y->type};
+    struct cast_args c = {DATA_X_Y_N(l, &s->args), .from = x->type, .to = y->type};
     if (x->type == y->type)
         return pith_device_view(l, s);
-    return pith_device_launch(l, LAUNCH_cast, c.n, &c, sizeof c) && is_castable(x->type) &&
-           is_castable(y->type);
+    return pith_device_launch(l, LAUNCH_cast, c.n, &c, sizeof c) &&
+           (x->type == PITH_BOOL || has_arithmetic(x->type)) &&
+           (y->type == PITH_BOOL || has_arithmetic(y->type));
 }
 
 /* A thread searches one row or column. */
@@ -165,9 +151,7 @@ bool pith_device_arg(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
     uint32_t axis = (uint32_t)s->args.attr[ATTR_ARG_AXIS];
-    struct arg_args a = {.x = pith_device_data(l, s->args.in[0]),
-                         .y = pith_device_data(l, s->args.out[0]),
-                         .n = pith_device_count(s->args.out[0]),
+    struct arg_args a = {DATA_X_Y_N(l, &s->args),
                          .type = s->args.in[0]->type,
                          .count = x->dim[axis],
                          .inner = (uint32_t)shape_product(x, axis + 1, x->rank),

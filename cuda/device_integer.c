@@ -176,11 +176,8 @@ bool pith_device_scale(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
     const bool to_floats = pith_device_is_op(s, PITH_OP_DEQUANTIZE);
-    struct quantize_args q = {.x = pith_device_data(l, args->in[0]),
-                              .scale = pith_device_data(l, args->in[1]),
+    struct quantize_args q = {DATA_X_Y_N(l, args), .scale = pith_device_data(l, args->in[1]),
                               .zero = pith_device_optional(l, args, 2),
-                              .y = pith_device_data(l, args->out[0]),
-                              .n = pith_device_count(args->out[0]),
                               .type = to_floats ? args->in[0]->type : args->out[0]->type,
                               .from_i32 = args->in[0]->type == PITH_I32};
     set_scales(&q, args);
@@ -216,11 +213,9 @@ bool pith_device_dynamic_quantize(struct lowering *l, const struct step *s)
 bool pith_device_requantize(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
-    struct requantize_args r = {.acc = pith_device_data(l, args->in[0]),
+    struct requantize_args r = {DATA_X_Y_N(l, args),
                                 .factor = pith_device_data(l, args->in[1]),
                                 .zero = pith_device_data(l, args->in[2]),
-                                .y = pith_device_data(l, args->out[0]),
-                                .n = pith_device_count(args->out[0]),
                                 .type = args->out[0]->type,
                                 .wide = args->in[0]->type == PITH_I64,
                                 .factors = pith_device_count(args->in[1])};

@@ -12,11 +12,10 @@ static void *pointer(device_address address)
     return (void *)(uintptr_t)address;
 }
 
-/* Room for `more` entries of `each` bytes behind n; false, and no_memory: there is none. `array` is
- * the address of a pointer of any type; the pointer is read and written as bytes, since a struct
- * action * must not be accessed as a void *. */
-static bool grow(struct lowering *l, void *array, uint32_t n, uint32_t *room, uint32_t more,
-                 size_t each)
+/* The pointer is read and written as bytes, since a struct action * must not be accessed as a
+ * void *. */
+bool pith_device_grow(bool *no_memory, void *array, uint32_t n, uint32_t *room, uint32_t more,
+                      size_t each)
 {
     void *old;
     memcpy(&old, array, sizeof old);
@@ -24,7 +23,7 @@ static bool grow(struct lowering *l, void *array, uint32_t n, uint32_t *room, ui
         return true;
     uint32_t bigger = (n + more) * 2;
     void *p = realloc(old, bigger * each);
-    l->no_memory = l->no_memory || !p;
+    *no_memory = *no_memory || !p;
     if (!p)
         return false;
     memcpy(array, &p, sizeof p);
@@ -57,7 +56,8 @@ static device_address constant_at(struct lowering *l, const struct constant *wan
         if (c->key == want->key && c->form == want->form && c->bytes >= want->bytes)
             return l->constants + c->offset;
     }
-    if (!grow(l, &l->constant, l->n_constants, &l->room_constants, 1, sizeof *l->constant))
+    if (!pith_device_grow(&l->no_memory, &l->constant, l->n_constants, &l->room_constants, 1,
+                          sizeof *l->constant))
         return 0;
     struct constant *c = &l->constant[l->n_constants++];
     *c = *want;
@@ -116,7 +116,8 @@ void *pith_device_in_arena(const struct lowering *l, const struct tview *t)
 
 void pith_device_add_converted(struct lowering *l, const struct device_converted *converted)
 {
-    if (grow(l, &l->converted, l->n_converted, &l->room_converted, 1, sizeof *converted))
+    if (pith_device_grow(&l->no_memory, &l->converted, l->n_converted, &l->room_converted, 1,
+                         sizeof *converted))
         l->converted[l->n_converted++] = *converted;
 }
 
@@ -209,7 +210,7 @@ uint32_t pith_device_count(const struct tview *t)
 /* Where there is no memory, no_memory is set and lower_all fails: the list is not used. */
 static void append(struct lowering *l, const struct action *a)
 {
-    if (grow(l, &l->action, l->n_actions, &l->room_actions, 1, sizeof *a))
+    if (pith_device_grow(&l->no_memory, &l->action, l->n_actions, &l->room_actions, 1, sizeof *a))
         l->action[l->n_actions++] = *a;
 }
 
@@ -222,7 +223,7 @@ void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint3
                        .kernel = kernel,
                        .grid = {grid[0], grid[1], grid[2]},
                        .arg = l->n_args};
-    if (!grow(l, &l->args, l->n_args, &l->room_args, arg_bytes, 1))
+    if (!pith_device_grow(&l->no_memory, &l->args, l->n_args, &l->room_args, arg_bytes, 1))
         return;
     memcpy(l->args + l->n_args, arg, arg_bytes);
     l->n_args += (arg_bytes + 15) & ~15u;
@@ -243,7 +244,8 @@ bool pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
 bool pith_device_append_blas(struct lowering *l, struct blas_product *p)
 {
     struct action a = {.kind = ACTION_BLAS, .arg = l->n_products};
-    if (!grow(l, &l->product, l->n_products, &l->room_products, 1, sizeof p)) {
+    if (!pith_device_grow(&l->no_memory, &l->product, l->n_products, &l->room_products, 1,
+                          sizeof p)) {
         pith_blas_product_free(p);
         return false;
     }

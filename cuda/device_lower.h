@@ -181,6 +181,10 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
 
+/* Room for `more` entries of `each` bytes behind n; false, and *no_memory: there is none. `array`
+ * is the address of a pointer of any type. */
+bool pith_device_grow(bool *no_memory, void *array, uint32_t n, uint32_t *room, uint32_t more,
+                      size_t each);
 /* Multiprocessors of the device, and threads that all of them run at once. */
 uint32_t pith_device_processors(const struct lowering *l);
 uint32_t pith_device_threads(const struct lowering *l);
@@ -190,6 +194,9 @@ void *pith_device_data(struct lowering *l, const struct tview *t);
 #define X_AND_Y(l, args_)                                                                          \
     .x = pith_device_data(l, (args_)->in[0]), .y = pith_device_data(l, (args_)->out[0]),           \
     .x_type = pith_device_type(l, (args_)->in[0]), .y_type = pith_device_type(l, (args_)->out[0])
+#define DATA_X_Y_N(l, args_)                                                                       \
+    .x = pith_device_data(l, (args_)->in[0]), .y = pith_device_data(l, (args_)->out[0]),           \
+    .n = pith_device_count((args_)->out[0])
 /* Of input i, which may be absent: by number at the end, by NULL before that. Then NULL. */
 void *pith_device_optional(struct lowering *l, const struct op_args *args, uint32_t i);
 /* Of a value in the arena: where its floats lie there, whatever kernels read. */
@@ -233,14 +240,16 @@ void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t byt
 
 /* Actions as steps of LAUNCH_program (device_program.c). `to`, which the device has from `memory`
  * on, begins with the words of the barrier, 0; its steps begin at PROGRAM_STEPS. NULL: only sizes
- * are found. blocks: of the launch. false: some action has no place there. */
+ * are found. blocks, room, set before: of the launch, and bytes of shared memory that a block has
+ * for weights. false: some action has no place there. */
 #define PROGRAM_STEPS 256u
 struct program_table {
-    uint32_t shared, blocks; /* the most that a step has */
+    uint32_t blocks, room;
+    uint32_t tiles; /* blocks of the step that has most */
     uint64_t bytes;
+    struct program_args args;
 };
 bool pith_device_program_table(const struct lowering *l, const struct action *action, uint32_t n,
-                               uint32_t blocks, uint8_t *to, device_address memory,
-                               struct program_table *t);
+                               uint8_t *to, device_address memory, struct program_table *t);
 
 #endif

@@ -162,12 +162,8 @@ bool pith_device_pad(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
     const int32_t *attr = s->args.attr;
-    struct pad_args p = {.x = pith_device_data(l, x),
-                         .y = pith_device_data(l, y),
-                         .n = pith_device_count(y),
-                         .bytes = pith_device_each(l, x),
-                         .rank = x->shape.rank,
-                         .mode = (uint32_t)attr[ATTR_PAD_MODE],
+    struct pad_args p = {DATA_X_Y_N(l, &s->args), .bytes = pith_device_each(l, x),
+                         .rank = x->shape.rank, .mode = (uint32_t)attr[ATTR_PAD_MODE],
                          .value = pad_bits(l, x, (uint32_t)attr[ATTR_PAD_VALUE])};
     for (uint32_t i = 0; i < p.rank; i++) {
         p.x_dim[i] = x->shape.dim[i];
@@ -184,10 +180,8 @@ bool pith_device_gather(struct lowering *l, const struct step *s)
     uint32_t axis = (uint32_t)s->args.attr[ATTR_GATHER_AXIS];
     if (s->args.attr[ATTR_GATHER_KIND] != 0 || s->args.weight)
         return false;
-    struct gather_args g = {.x = pith_device_data(l, x),
+    struct gather_args g = {DATA_X_Y_N(l, &s->args),
                             .index = pith_device_data(l, index),
-                            .y = pith_device_data(l, s->args.out[0]),
-                            .n = pith_device_count(s->args.out[0]),
                             .bytes = pith_device_each(l, x),
                             .wide_index = index->type == PITH_I64,
                             .dim = x->shape.dim[axis],

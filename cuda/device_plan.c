@@ -360,8 +360,7 @@ void pith_cuda_plan_free(struct pith_cuda_plan *p)
     }
     p->cuda->plans--;
     pith_device_lowering_free(&p->lowering);
-    free(p->times.event);
-    free(p->times.step);
+    free(p->times.mark);
     free(p->step);
     free(p->end);
     free(p);

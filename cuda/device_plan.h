@@ -12,11 +12,14 @@ struct device_step {
     uint64_t bytes; /* of its weights, inputs and outputs there */
 };
 
-/* Steps of a run that is timed, in the order of the walk: event i is before step[i], the last one
+/* Steps of a run that is timed, in the order of the walk, each behind its event; the last event is
  * behind all. */
+struct device_mark {
+    void *event; /* owns */
+    uint32_t step;
+};
 struct device_times {
-    void **event;   /* own */
-    uint32_t *step; /* owns */
+    struct device_mark *mark; /* owns */
     uint32_t n, room;
     void *pair[2]; /* own: around one step, where there is no graph */
 };
@@ -26,7 +29,7 @@ struct device_program {
     struct action *action; /* owns, while the graph is made: all that a run puts on the stream */
     uint32_t n, room;
     device_address memory; /* owns: its steps */
-    uint32_t blocks, shared;
+    struct program_table table;
     uint64_t graph_ns, program_ns; /* what runs took; 0: they were not timed */
 };
 

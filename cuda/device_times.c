@@ -2,34 +2,22 @@
 /* device_times.c - what steps take on the device, by events. In a graph they stand between the
  * steps, so that no launch is in their times; a run that has to wait for the CPU puts two of them
  * around each step. */
-#include <stdlib.h>
 #include "device_plan.h"
-
-static bool has_room(struct device_times *t)
-{
-    if (t->n < t->room)
-        return true;
-    uint32_t room = t->room ? 2 * t->room : 64;
-    void **event = realloc(t->event, room * sizeof *event);
-    t->event = event ? event : t->event;
-    uint32_t *step = event ? realloc(t->step, room * sizeof *step) : NULL;
-    t->step = step ? step : t->step;
-    t->room = step ? room : t->room;
-    return step != NULL;
-}
 
 /* An event of its own for each: a run of the graph records all of them. */
 int pith_device_mark(struct pith_cuda_plan *p, uint32_t at)
 {
     const struct pith_cuda *c = p->cuda;
     struct device_times *t = &p->times;
-    if (!has_room(t))
+    struct device_mark m = {.step = at};
+    bool no_memory = false;
+    if (!pith_device_grow(&no_memory, &t->mark, t->n, &t->room, 1, sizeof m))
         return DRIVER_NO_MEMORY;
-    int result = c->cuEventCreate(&t->event[t->n], 0);
+    int result = c->cuEventCreate(&m.event, 0);
     if (result)
         return result;
-    t->step[t->n++] = at;
-    return c->cuEventRecordWithFlags(t->event[t->n - 1], p->stream, DRIVER_RECORD_EXTERNAL);
+    t->mark[t->n++] = m;
+    return c->cuEventRecordWithFlags(m.event, p->stream, DRIVER_RECORD_EXTERNAL);
 }
 
 void pith_device_reset_times(struct pith_cuda_plan *p)
@@ -50,8 +38,8 @@ int pith_device_read_times(struct pith_cuda_plan *p)
     pith_device_reset_times(p);
     for (uint32_t i = 0; i + 1 < t->n && !result; i++) {
         float ms = 0;
-        result = p->cuda->cuEventElapsedTime(&ms, t->event[i], t->event[i + 1]);
-        p->plan->step[t->step[i]].ns += ns_of(ms);
+        result = p->cuda->cuEventElapsedTime(&ms, t->mark[i].event, t->mark[i + 1].event);
+        p->plan->step[t->mark[i].step].ns += ns_of(ms);
     }
     return result;
 }
@@ -76,7 +64,7 @@ void pith_device_times_free(struct pith_cuda_plan *p)
 {
     struct device_times *t = &p->times;
     for (uint32_t i = 0; i < t->n; i++)
-        p->cuda->cuEventDestroy_v2(t->event[i]);
+        p->cuda->cuEventDestroy_v2(t->mark[i].event);
     for (uint32_t i = 0; i < 2; i++)
         if (t->pair[i])
             p->cuda->cuEventDestroy_v2(t->pair[i]);

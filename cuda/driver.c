@@ -125,9 +125,10 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
     DEVICE_KERNELS(FIND_KERNEL)
     /* more than 48 KB of shared memory has to be requested */
     for (uint32_t k = LAUNCH_spmv_relative; k <= LAUNCH_codes_mma && !result; k++)
-        if (k == LAUNCH_spmv_relative || LAUNCH_HAS_TABLE(k))
-            result = cuda->cuFuncSetAttribute(cuda->kernel[k], DRIVER_LAUNCH_SHARED_MOST,
-                                              (int)cuda->shared_most);
+        if (k == LAUNCH_spmv_relative || k == LAUNCH_program || LAUNCH_HAS_TABLE(k))
+            result = cuda->cuFuncSetAttribute(
+                cuda->kernel[k], DRIVER_LAUNCH_SHARED_MOST,
+                (int)(cuda->shared_most - (k == LAUNCH_program ? PROGRAM_OWN : 0)));
     return pith_driver_status(cuda, result, "cannot load the kernels", err);
 }
 

@@ -106,11 +106,10 @@ struct pith_cuda {
     struct pith_blas *blas; /* owns */
     struct timed_product timed[TIMED_PRODUCTS];
     uint32_t n_timed;
-    uint64_t decode_least;   /* weights of so many elements are decoded on the device */
-    uint32_t processors;     /* multiprocessors */
-    uint32_t shared_most;    /* bytes of shared memory that a block may have */
-    bool cooperative;        /* blocks of a launch may wait for one another */
-    uint32_t program_shared; /* requested for such launches */
+    uint64_t decode_least; /* weights of so many elements are decoded on the device */
+    uint32_t processors;   /* multiprocessors */
+    uint32_t shared_most;  /* bytes of shared memory that a block may have */
+    bool cooperative;      /* blocks of a launch may wait for one another */
 };
 
 /* The status of a result of the driver, with one line of text: `what` failed. */

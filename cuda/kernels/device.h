@@ -47,7 +47,8 @@ extern __shared__ __align__(16) float launch_shared[];
 #define ALL_LANES 0xffffffffu
 #define barrier() __syncthreads()
 /* Of all blocks of the launch, of which each is on the device: what they wrote before is read
- * behind it. Shared memory need not be kept. arrived: how many have, and how often all had. */
+ * behind it. What kernels declare of shared memory need not be kept. arrived: how many have, and
+ * how often all had. */
 DEVICE void grid_barrier(uint32_t *arrived, uint32_t blocks)
 {
     __syncthreads();

@@ -13,6 +13,24 @@ struct ALIGNED(16) words {
     uint32_t word[4];
 };
 
+/* Where element i of a walk over axes lies in two operands. */
+struct offsets {
+    uint32_t a, b;
+};
+
+DEVICE struct offsets offsets_of(uint32_t i, uint32_t rank, const uint32_t *dim,
+                                 const uint32_t *a_step, const uint32_t *b_step)
+{
+    struct offsets at = {0, 0};
+    for (uint32_t k = rank; k-- > 0;) {
+        const uint32_t place = i % dim[k];
+        i /= dim[k];
+        at.a += place * a_step[k];
+        at.b += place * b_step[k];
+    }
+    return at;
+}
+
 /* Of codes (pack_codes.c) for a lane: of 8 rows. */
 struct code_lot {
     struct words half[2];

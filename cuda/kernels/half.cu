@@ -78,7 +78,7 @@ KERNEL(gemv_half, gemm_half_args)
     const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
     const bool there = column < arg->g.n;
     const void *a = values_from(arg->g.a, (size_t)BLOCK_Y * arg->g.a_row, arg->g.a_type);
-    float sum = half_sum(arg, a, arg->w + (size_t)(there ? column : 0) * arg->g.b_col);
+    float sum = half_sum(arg, a, arg->w + (size_t)(there ? column : arg->g.n - 1u) * arg->g.b_col);
     sum = warp_sum(sum);
     if (there && lane == 0)
         put_typed(&arg->g, arg->g.y_type, arg->g.residual_type, 0, BLOCK_Y, column, sum);

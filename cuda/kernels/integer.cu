@@ -4,25 +4,6 @@
 #include "device_map.cuh"
 #include "kernels/ref/integer_range.h"
 
-/* By 64 bits at once, and by an index of 32 bits: integer_at() takes two to four registers more. */
-DEVICE int64_t integer_of(uint32_t type, const void *p, uint32_t i)
-{
-    switch (type) {
-    case PITH_I8:
-        return ((const int8_t *)p)[i];
-    case PITH_U8:
-        return ((const uint8_t *)p)[i];
-    case PITH_I16:
-        return ((const int16_t *)p)[i];
-    case PITH_U16:
-        return ((const uint16_t *)p)[i];
-    case PITH_I32:
-        return ((const int32_t *)p)[i];
-    default:
-        return ((const int64_t *)p)[i];
-    }
-}
-
 DEVICE uint32_t scale_of(const struct quantize_args *arg, uint32_t i)
 {
     const uint32_t row = i / arg->inner, place = row % arg->dim;
@@ -92,11 +73,11 @@ KERNEL(requantize, requantize_args)
         const float factor = arg->factor[i / arg->inner % arg->factors];
         int32_t q;
         if (arg->wide)
-            q = quantized_f64(&r, (double)((const int64_t *)arg->acc)[i] * (double)factor);
+            q = quantized_f64(&r, (double)((const int64_t *)arg->x)[i] * (double)factor);
         else if (in_double)
-            q = quantized_f64(&r, (double)((const int32_t *)arg->acc)[i] * (double)factor);
+            q = quantized_f64(&r, (double)((const int32_t *)arg->x)[i] * (double)factor);
         else
-            q = quantized(&r, (float)((const int32_t *)arg->acc)[i] * factor);
+            q = quantized(&r, (float)((const int32_t *)arg->x)[i] * factor);
         integer_put((enum pith_type)arg->type, arg->y, i, q);
     }
 }

@@ -60,14 +60,13 @@ KERNEL(gemm_i8, gemm_i8_args)
     SHARED struct tile_i8 s;
     int32_t sum[EACH][EACH] = {{0}}, line_a = 0, line_b = 0;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
-    uint32_t at_a, at_b;
-    batch_offsets(&arg->s, BLOCK_Z, &at_a, &at_b);
+    const struct offsets at = batch_offsets(&arg->s, BLOCK_Z);
     const struct shared_tail tail = tail_of(&arg->q);
     struct slice_i8 *t = &s.of.slice[0];
     for (uint32_t k0 = 0; k0 < arg->s.k; k0 += I8_SLICE) {
-        load_side(&t->a, (const uint8_t *)arg->a + at_a, arg->a_signed, row0, arg->s.m, arg->s.a_row,
+        load_side(&t->a, (const uint8_t *)arg->a + at.a, arg->a_signed, row0, arg->s.m, arg->s.a_row,
                   k0, arg->s.k, arg->s.a_col);
-        load_side(&t->b, (const uint8_t *)arg->b + at_b, arg->b_signed, column0, arg->s.n, arg->s.b_col,
+        load_side(&t->b, (const uint8_t *)arg->b + at.b, arg->b_signed, column0, arg->s.n, arg->s.b_col,
                   k0, arg->s.k, arg->s.b_row);
         barrier();
         add_words(t, sum);

@@ -425,7 +425,7 @@ struct dynamic_args {
 
 /* Element i has factor i / inner % factors. */
 struct requantize_args {
-    const void *acc, *zero;
+    const void *x, *zero;
     const float *factor;
     void *y;
     uint32_t n, type, wide, inner, factors;
@@ -448,6 +448,7 @@ struct requantize_args {
 #define RELATIVE_LOT 4u
 #define RELATIVE_PAIR 3u
 #define RELATIVE_PAIR_WIDE 4u
+#define RELATIVE_LINE (SPMV_LANES * 4u)          /* bytes */
 #define RELATIVE_AHEAD (2u * RELATIVE_PAIR_WIDE) /* lines that lie behind the last, not used */
 
 struct spmv_args {
@@ -586,9 +587,19 @@ struct symbols_args {
  * turn, and wait for one another behind it: so all have to be on the device at once. */
 #define PROGRAM_MOVE UINT32_MAX
 #define PROGRAM_WORDS 288u /* of the largest struct */
+#define PROGRAM_OWN 24576u /* shared memory that a block takes besides its launch's, at most */
 struct program_step {
     const uint32_t *arg; /* a struct of `words` words */
     uint32_t words, kernel, grid[3];
+    uint32_t kept, weight; /* a weight that is kept, or PROGRAM_KEPT; the word of its address */
+};
+/* A weight of which each block copies what it reads to shared memory, before the first step: tile i
+ * is what block i of a step's grid reads. A block's tiles lie side by side there. */
+#define PROGRAM_KEPT 24u
+struct program_kept {
+    const uint8_t *from;
+    uint64_t bytes;           /* that can be read */
+    uint32_t tiles, tile, at; /* tile: bytes of one */
 };
 /* Bytes from one place to another, or from NULL: words of a value. */
 struct program_move {
@@ -599,8 +610,9 @@ struct program_move {
 };
 struct program_args {
     const struct program_step *step;
-    uint32_t *arrived; /* [2], 0 before the first launch */
-    uint32_t n, shared;
+    uint32_t *arrived;                   /* [2], 0 before the first launch */
+    uint32_t n, shared, kept_at, n_kept; /* kept_at: shared memory of steps, in bytes */
+    struct program_kept kept[PROGRAM_KEPT];
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,

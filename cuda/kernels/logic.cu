@@ -2,7 +2,7 @@
 /* logic.cu - comparisons, choices by them, conversions of type, and where along an axis the largest
  * element is. Each element by itself, as the CPU's operators have it (ops/op_compare.c, op_where.c,
  * op_cast.c, op_arg.c). */
-#include "device.h"
+#include "device_map.cuh"
 
 /* An element of any of these types as an integer; of f32 apart. */
 DEVICE int64_t whole_at(uint32_t type, const void *p, uint32_t i)
@@ -49,13 +49,12 @@ KERNEL(compare, zip_args)
 {
     FOR_EACH(i, arg->n)
     {
-        uint32_t a, b;
-        zip_offsets(arg, i, &a, &b);
+        const struct offsets at = offsets_of(i, arg->rank, arg->dim, arg->a_step, arg->b_step);
         ((uint8_t *)arg->y)[i] = arg->type == PITH_F32
-                                     ? compared_f32(arg->op, ((const float *)arg->a)[a],
-                                                    ((const float *)arg->b)[b])
-                                     : compared_i64(arg->op, whole_at(arg->type, arg->a, a),
-                                                    whole_at(arg->type, arg->b, b));
+                                     ? compared_f32(arg->op, ((const float *)arg->a)[at.a],
+                                                    ((const float *)arg->b)[at.b])
+                                     : compared_i64(arg->op, whole_at(arg->type, arg->a, at.a),
+                                                    whole_at(arg->type, arg->b, at.b));
     }
 }
 
@@ -89,27 +88,12 @@ KERNEL(cast, cast_args)
         const bool from_f32 = arg->from == PITH_F32;
         const float x = from_f32 ? ((const float *)arg->x)[i] : 0.0f;
         const int64_t v = from_f32 ? truncated(x) : whole_at(arg->from, arg->x, i);
-        switch (arg->to) {
-        case PITH_F32:
+        if (arg->to == PITH_F32)
             ((float *)arg->y)[i] = (float)v;
-            break;
-        case PITH_BOOL:
+        else if (arg->to == PITH_BOOL)
             ((uint8_t *)arg->y)[i] = from_f32 ? x != 0.0f : v != 0;
-            break;
-        case PITH_I8:
-        case PITH_U8:
-            ((uint8_t *)arg->y)[i] = (uint8_t)v;
-            break;
-        case PITH_I16:
-        case PITH_U16:
-            ((uint16_t *)arg->y)[i] = (uint16_t)v;
-            break;
-        case PITH_I32:
-            ((int32_t *)arg->y)[i] = (int32_t)v;
-            break;
-        default:
-            ((int64_t *)arg->y)[i] = v;
-        }
+        else
+            put_integer(arg->to, arg->y, i, v);
     }
 }
 

@@ -46,15 +46,9 @@ DEVICE void add_slice(const struct tile *t, float sum[EACH][EACH])
     }
 }
 
-DEVICE void batch_offsets(const struct gemm_args *arg, uint32_t item, uint32_t *a, uint32_t *b)
+DEVICE struct offsets batch_offsets(const struct gemm_args *arg, uint32_t item)
 {
-    *a = *b = 0;
-    for (uint32_t i = arg->batch_rank; i-- > 0;) {
-        uint32_t at = item % arg->batch_dim[i];
-        item /= arg->batch_dim[i];
-        *a += at * arg->a_batch[i];
-        *b += at * arg->b_batch[i];
-    }
+    return offsets_of(item, arg->batch_rank, arg->batch_dim, arg->a_batch, arg->b_batch);
 }
 
 DEVICE size_t product_at(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column)
@@ -95,14 +89,6 @@ DEVICE float warp_sum(float sum)
     for (uint32_t half = 16; half > 0; half /= 2)
         sum += shuffle_xor_f32(sum, half);
     return sum;
-}
-
-/* A row of a sparse product, of whose sum each lane of a warp holds a part. */
-DEVICE void put_row(const struct gemm_args *arg, uint32_t row, uint32_t lane, float sum)
-{
-    sum = warp_sum(sum);
-    if (lane == 0)
-        put_product(arg, 0, BLOCK_Y, row, sum);
 }
 
 #define NEAR_AT_ONCE 8u
@@ -292,12 +278,11 @@ KERNEL(gemm_f32, gemm_args)
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
     const uint32_t item = block_item(&arg->split);
     const struct terms k = block_terms(&arg->split, arg->k);
-    uint32_t at_a, at_b;
+    const struct offsets at = batch_offsets(arg, item);
     float sum[EACH][EACH] = {{0.0f}};
-    batch_offsets(arg, item, &at_a, &at_b);
     for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
-        load_slice(t.a, arg->a + at_a, row0, arg->m, arg->a_row, k0, k.end, arg->a_col);
-        load_slice(t.b, arg->b + at_b, column0, arg->n, arg->b_col, k0, k.end, arg->b_row);
+        load_slice(t.a, arg->a + at.a, row0, arg->m, arg->a_row, k0, k.end, arg->a_col);
+        load_slice(t.b, arg->b + at.b, column0, arg->n, arg->b_col, k0, k.end, arg->b_row);
         barrier();
         add_slice(&t, sum);
         barrier();
@@ -317,10 +302,9 @@ KERNEL(gemv_f32, gemm_args)
 {
     const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
     const bool there = column < arg->n;
-    uint32_t at_a, at_b;
-    batch_offsets(arg, BLOCK_Z, &at_a, &at_b);
-    const float *a = arg->a + at_a + (size_t)BLOCK_Y * arg->a_row;
-    const float *b = arg->b + at_b + (size_t)(there ? column : 0) * arg->b_col;
+    const struct offsets at = batch_offsets(arg, BLOCK_Z);
+    const float *a = arg->a + at.a + (size_t)BLOCK_Y * arg->a_row;
+    const float *b = arg->b + at.b + (size_t)(there ? column : arg->n - 1u) * arg->b_col;
     float sum = 0.0f;
     for (uint32_t k = lane; k < arg->k; k += 32u)
         sum = fmaf(a[(size_t)k * arg->a_col], b[k], sum);

@@ -51,14 +51,22 @@ static __shared__ struct {
         BODY(name)((const struct type *)arg);                                                      \
         break;
 
-/* Blocks of a move have this many words. */
+/* All words of a thread's turn are on their way before the first is needed. */
 DEVICE void move_body(const struct program_move *m, uint32_t block, uint32_t blocks)
 {
     const uint64_t words = ((uintptr_t)m->to | (uintptr_t)m->from) % 4u ? 0 : m->bytes / 4u;
     const uint64_t step = (uint64_t)blocks * LAUNCH_THREADS, first = block * LAUNCH_THREADS + THREAD;
-    for (uint64_t i = first; i < words; i += step)
-        ((uint32_t *)(void *)m->to)[i] =
-            m->from ? ((const uint32_t *)(const void *)m->from)[i] : m->value;
+    const uint32_t *from = (const uint32_t *)(const void *)m->from;
+    for (uint64_t i = first; i < words; i += NEAR_AT_ONCE * step) {
+        uint32_t v[NEAR_AT_ONCE];
+        UNROLLED
+        for (uint32_t k = 0; k < NEAR_AT_ONCE; k++)
+            v[k] = from && i + k * step < words ? from[i + k * step] : m->value;
+        UNROLLED
+        for (uint32_t k = 0; k < NEAR_AT_ONCE; k++)
+            if (i + k * step < words)
+                ((uint32_t *)(void *)m->to)[i + k * step] = v[k];
+    }
     for (uint64_t i = 4u * words + first; i < m->bytes; i += step)
         m->to[i] = m->from[i];
 }
@@ -73,10 +81,38 @@ DEVICE void run_step(uint32_t kernel, const void *arg)
     }
 }
 
+/* The block's tiles of all weights that are kept. */
+DEVICE void keep_tiles(const struct program_args *arg, uint32_t own, uint32_t blocks)
+{
+    for (uint32_t i = 0; i < arg->n_kept; i++) {
+        const struct program_kept *k = &arg->kept[i];
+        struct program_move m = {(uint8_t *)SHARED_OF_LAUNCH + arg->kept_at + k->at, k->from, 0, 0};
+        for (uint32_t tile = own; tile < k->tiles; tile += blocks, m.to += k->tile) {
+            const uint64_t at = (uint64_t)tile * k->tile, left = k->bytes - at;
+            m.from = k->from + at;
+            m.bytes = left < k->tile ? left : k->tile;
+            move_body(&m, 0, 1);
+        }
+    }
+}
+
+/* Puts into the step's struct the address of a weight from which on the tile, number `turn` of the
+ * block's, lies where the block has it. */
+DEVICE void point_at_tile(const struct program_args *arg, const struct program_step *step,
+                          uint32_t tile, uint32_t turn, uint32_t *held)
+{
+    const struct program_kept *k = &arg->kept[step->kept];
+    const uintptr_t first = (uintptr_t)SHARED_OF_LAUNCH + arg->kept_at + k->at;
+    const uintptr_t at = first - (uintptr_t)(tile - turn) * k->tile;
+    held[step->weight] = (uint32_t)at;
+    held[step->weight + 1u] = (uint32_t)(at >> 32);
+}
+
 KERNEL(program, program_args)
 {
     SHARED ALIGNED(16) uint32_t held[PROGRAM_WORDS];
     const uint32_t own = BLOCK_X, blocks = BLOCKS_X;
+    keep_tiles(arg, own, blocks);
     for (uint32_t s = 0; s < arg->n; s++) {
         const struct program_step *step = &arg->step[s];
         const uint32_t x = step->grid[0], y = step->grid[1], all = x * y * step->grid[2];
@@ -91,6 +127,8 @@ KERNEL(program, program_args)
                 PLACE.y = block / x % y;
                 PLACE.z = block / x / y;
                 PLACE.blocks_x = x;
+                if (step->kept < PROGRAM_KEPT)
+                    point_at_tile(arg, step, block, block / blocks, held);
             }
             barrier();
             run_step(step->kernel, held);

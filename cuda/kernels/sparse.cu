@@ -105,10 +105,10 @@ DEVICE float lane_sum(const struct spmv_args *arg, struct lane_lots *l, const fl
 }
 
 /* Of several codebooks a warp copies its row's. */
-DEVICE void load_book(float *book, const float *from, uint32_t centroids)
+DEVICE void load_book(const struct spmv_args *arg, float *book, uint32_t number)
 {
-    for (uint32_t i = THREAD % 32u; i < centroids; i += 32u)
-        book[i] = from[i];
+    for (uint32_t i = THREAD % 32u; i < arg->centroids; i += 32u)
+        book[i] = arg->book[(size_t)number * arg->centroids + i];
     warp_barrier();
 }
 
@@ -124,16 +124,17 @@ DEVICE void sum_rows(const struct spmv_args *arg, float *shared, uint32_t pair)
     struct lane_lots next = lane_begin(arg, own + arg->first, pair);
     load_near(shared + 256u * arg->books, &arg->g, 32u * arg->warps);
     if (arg->books == 1u && warp == 0)
-        load_book(book, arg->book, arg->centroids);
+        load_book(arg, book, 0);
     barrier();
     for (uint32_t row = first; row < arg->g.n; row += step) {
         struct lane_lots l = next;
         if (row + step < arg->g.n)
             next = lane_begin(arg, row + step + arg->first, pair);
         if (arg->books > 1u)
-            load_book(book, arg->book + (size_t)((row + arg->first) / arg->book_rows) * arg->centroids,
-                      arg->centroids);
-        put_row(&arg->g, row, THREAD % SPMV_LANES, lane_sum(arg, &l, shared, 4u * at, pair));
+            load_book(arg, book, (row + arg->first) / arg->book_rows);
+        const float sum = warp_sum(lane_sum(arg, &l, shared, 4u * at, pair));
+        if (THREAD % SPMV_LANES == 0)
+            put_product(&arg->g, 0, BLOCK_Y, row, sum);
     }
 }
 

@@ -31,24 +31,18 @@ DEVICE float tap_at(const struct pool_args *arg, const struct pool_window *v, in
     return value_at(v->x, (size_t)(row * arg->w + v->left + kw * arg->dil_w), arg->x_type);
 }
 
-DEVICE float by_columns(const struct pool_args *arg, const struct pool_window *v, float start)
+/* Column by column, each by itself first; or all taps of a row, and on to the next. */
+DEVICE float window_value(const struct pool_args *arg, const struct pool_window *v, bool rows,
+                          float start)
 {
+    const int32_t end = rows ? v->kh_end : v->kw_end, line_end = rows ? v->kw_end : v->kh_end;
     float y = start;
-    for (int32_t kw = v->kw; kw < v->kw_end; kw++) {
-        float column = start;
-        for (int32_t kh = v->kh; kh < v->kh_end; kh++)
-            column = tap(arg->is_mean, column, tap_at(arg, v, kh, kw));
-        y = tap(arg->is_mean, y, column);
+    for (int32_t i = rows ? v->kh : v->kw; i < end; i++) {
+        float line = rows ? y : start;
+        for (int32_t k = rows ? v->kw : v->kh; k < line_end; k++)
+            line = tap(arg->is_mean, line, tap_at(arg, v, rows ? i : k, rows ? k : i));
+        y = rows ? line : tap(arg->is_mean, y, line);
     }
-    return y;
-}
-
-DEVICE float by_rows(const struct pool_args *arg, const struct pool_window *v, float start)
-{
-    float y = start;
-    for (int32_t kh = v->kh; kh < v->kh_end; kh++)
-        for (int32_t kw = v->kw; kw < v->kw_end; kw++)
-            y = tap(arg->is_mean, y, tap_at(arg, v, kh, kw));
     return y;
 }
 
@@ -79,7 +73,7 @@ KERNEL(pool, pool_args)
         window_taps(v.top, arg->h, arg->kh, arg->dil_h, 0, 0, &v.kh, &v.kh_end);
         window_taps(v.left, arg->w, arg->kw, arg->dil_w, 0, 0, &v.kw, &v.kw_end);
         float start = arg->is_mean ? 0.0f : f32_from_bits(0xff800000u);
-        float y = arg->rows_first ? by_rows(arg, &v, start) : by_columns(arg, &v, start);
+        float y = window_value(arg, &v, arg->rows_first != 0, start);
         int32_t taps = arg->is_mean ? counted_taps(arg, v.top, v.left, arg->dil_h, arg->dil_w) : 1;
         put_value(arg->y, i, arg->y_type, !arg->is_mean ? y : taps > 0 ? y / (float)taps : 0.0f);
     }

@@ -173,18 +173,14 @@ static inline void widen(const struct guarded *half, const struct tview *t)
 static inline bool run_program(const struct lowering *l, uint32_t order)
 {
     enum { BLOCKS = 3 };
-    struct program_table t;
-    if (!pith_device_program_table(l, l->action, l->n_actions, BLOCKS, NULL, 0, &t))
+    struct program_table t = {.blocks = BLOCKS, .room = order % 2 ? 1024 : 32768};
+    if (!pith_device_program_table(l, l->action, l->n_actions, NULL, 0, &t))
         return false;
     struct guarded table = guard_new((t.bytes + 15) & ~UINT64_C(15), 1);
     uint8_t *at = table.data;
     memset(at, 0, PROGRAM_STEPS);
-    pith_device_program_table(l, l->action, l->n_actions, BLOCKS, at, (uintptr_t)at, &t);
-    const struct program_args arg = {.step = (const void *)(at + PROGRAM_STEPS),
-                                     .arrived = (void *)at,
-                                     .n = l->n_actions,
-                                     .shared = t.shared};
-    ptx_launch(LAUNCH_program, (const uint32_t[]){BLOCKS, 1, 1}, &arg, order);
+    pith_device_program_table(l, l->action, l->n_actions, at, (uintptr_t)at, &t);
+    ptx_launch(LAUNCH_program, (const uint32_t[]){BLOCKS, 1, 1}, &t.args, order);
     guard_free(&table);
     return true;
 }

@@ -3,8 +3,9 @@
  * another. Threads run one after the other on one fiber until one waits; the next ones then go on
  * on another. So kernels without barriers cost a call a thread.
  *
- * Shared memory is NaN before each block, and another block's behind a barrier of all of them: one
- * after the other goes as far as that. Refused, with the kernel and its line: a barrier or shuffle
+ * Shared memory is NaN before each block. Behind a barrier of all blocks, as far as which one after
+ * the other goes, what the kernel declares is another block's, and the launch's is the block's own.
+ * Refused, with the kernel and its line: a barrier or shuffle
  * that some lane has left or meets elsewhere, one of all blocks that some block has left, a shuffle
  * across the end of a warp, lanes that wait for ever.
  *
@@ -379,9 +380,9 @@ static bool resume_ready(void)
     return any;
 }
 
-static void forget_shared(const struct guarded *shared)
+static void forget_shared(void)
 {
-    memset(shared->data, 0xff, launch_block_of(body_kernel, body_arg).shared);
+    memset(emu_launch_shared, 0xff, launch_block_of(body_kernel, body_arg).shared);
     if (__start_emu_shared)
         memset(__start_emu_shared, 0xff, (size_t)(__stop_emu_shared - __start_emu_shared));
 }
@@ -445,9 +446,10 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
     body_order = order;
     note_launch(kernel, order);
     const struct launch_block block_of = launch_block_of(kernel, arg);
-    struct guarded shared =
-        guard_new((block_of.shared + 15u) & ~(size_t)15, 1); /* begins at 16 bytes */
-    emu_launch_shared = shared.data;
+    const uint32_t areas = kernel == LAUNCH_program ? n : 1;
+    struct guarded *shared = malloc(areas * sizeof *shared);
+    for (uint32_t i = 0; i < areas; i++)
+        shared[i] = guard_new((block_of.shared + 15u) & ~(size_t)15, 1); /* begins at 16 bytes */
     n_threads = block_of.threads;
     n_blocks = n;
     n_arrived = 0;
@@ -461,9 +463,10 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
             emu_now.y = block / grid[0] % grid[1];
             emu_now.z = block / grid[0] / grid[1];
             emu_now.blocks_x = grid[0];
+            emu_launch_shared = shared[block % areas].data;
             set_turns(order, &seed);
             if (!round)
-                forget_shared(&shared);
+                forget_shared();
             begin_or_resume(round ? waiting[block] : NULL);
             if (run_block()) {
                 ended++;
@@ -474,5 +477,7 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
         }
     }
     free(waiting);
-    guard_free(&shared);
+    for (uint32_t i = 0; i < areas; i++)
+        guard_free(&shared[i]);
+    free(shared);
 }

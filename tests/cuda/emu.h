@@ -39,7 +39,7 @@ extern float *emu_launch_shared;
     }
 
 void emu_barrier(int line);
-/* Of all blocks; arrived[1] counts how often. Shared memory is lost there. */
+/* Of all blocks; arrived[1] counts how often. What kernels declare of shared memory is lost. */
 void emu_grid_barrier(int line, uint32_t *arrived);
 /* What lane (own number ^ lanes) holds; -1, an exited lane or one at another line: refused. */
 uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes);

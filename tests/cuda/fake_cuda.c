@@ -304,8 +304,14 @@ int cuDeviceGetName(char *name, int bytes, int device)
     return 0;
 }
 
-/* Of compute capability 7.5, the least that there is. */
-#define SHARED_MOST 65536
+/* Of compute capability 7.5, the least that there is; of which a program has some already. */
+#define SHARED_MOST 65536u
+#define PROGRAM_DECLARES 22528u
+static uint32_t shared_bytes(void)
+{
+    return behaviour.shared_bytes ? behaviour.shared_bytes : SHARED_MOST;
+}
+
 enum { PROCESSORS = 16, COOPERATIVE = 95, SHARED_OPTIN = 97 };
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
@@ -313,14 +319,15 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
         attribute == PROCESSORS || attribute == COOPERATIVE || attribute == SHARED_OPTIN;
     *value = attribute == PROCESSORS    ? behaviour.processors ? (int)behaviour.processors : 132
              : attribute == COOPERATIVE ? behaviour.cooperative != 0
-                                        : SHARED_MOST;
+                                        : (int)shared_bytes();
     return device < device_count() && known ? 0 : INVALID;
 }
 
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared)
 {
-    *n = (int)behaviour.cooperative;
-    return f && threads == LAUNCH_THREADS && shared <= SHARED_MOST ? 0 : INVALID;
+    const uint64_t most = shared_bytes() / (shared + PROGRAM_DECLARES);
+    *n = (int)(behaviour.cooperative < most ? behaviour.cooperative : most);
+    return f && threads == LAUNCH_THREADS ? 0 : INVALID;
 }
 
 static int the_context;
@@ -386,7 +393,7 @@ int cuModuleGetFunction(void **f, void *module, const char *name)
 static uint32_t shared_most[LAUNCH_KERNELS];
 int cuFuncSetAttribute(void *f, int attribute, int value)
 {
-    if (attribute != 8 || value < 0 || value > SHARED_MOST)
+    if (attribute != 8 || value < 0 || (uint32_t)value > shared_bytes())
         return INVALID;
     shared_most[(char *)f - function] = (uint32_t)value;
     return 0;

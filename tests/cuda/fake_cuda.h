@@ -20,6 +20,7 @@ struct fake_cuda_behaviour {
     /* Multiprocessors, 0: 132; blocks of a kernel on each whose launches may wait for one another,
      * 0: they may not. A launch of such takes step_ns for each step of its program. */
     uint32_t processors, cooperative, step_ns;
+    uint32_t shared_bytes; /* shared memory of a multiprocessor; 0: 65536 */
 };
 
 struct fake_cuda_counts {

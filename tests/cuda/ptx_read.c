@@ -69,10 +69,13 @@ static const struct {
 } specials[] = {{"%tid.x", PTX_TID_X},     {"%ctaid.x", PTX_CTAID_X},   {"%ctaid.y", PTX_CTAID_Y},
                 {"%ctaid.z", PTX_CTAID_Z}, {"%nctaid.x", PTX_NCTAID_X}, {"%ntid.x", PTX_NTID_X}};
 
-/* %rd12: the class is %rd, and the number comes behind its first. */
+/* %rd12: the class is %rd, and the number comes behind its first. %tmp, which is declared in
+ * braces, is register 0. */
 static uint32_t register_number(struct reader *r, const char *text)
 {
     char class[16];
+    if (strcmp(text, "%tmp") == 0)
+        return 0;
     size_t letters = 1 + strcspn(text + 1, "0123456789");
     if (letters < sizeof class && isdigit((unsigned char)text[letters])) {
         memcpy(class, text, letters);
@@ -341,7 +344,7 @@ static void begin_kernel(struct reader *r, const char *text)
     struct ptx_module *m = r->m;
     m->kernel = realloc(m->kernel, (m->n + 1) * sizeof *m->kernel);
     r->k = &m->kernel[m->n++];
-    memset(r->k, 0, sizeof *r->k);
+    *r->k = (struct ptx_kernel){.registers = 1};
     r->registers.n = r->variables.n = r->labels.n = 0;
     if (sscanf(text, ".visible .entry %63[^(]", r->k->name) != 1)
         refuse(r, "no name of a kernel");

@@ -375,7 +375,9 @@ static void compute(struct machine *m, const struct ptx_instruction *i, const st
     case PTX_MOV:
     case PTX_CVTA:
         for (uint32_t k = 0; k < n; k++)
-            v[k] = i->vector == 2 ? (a[k] & 0xffff) | (b[k] & 0xffff) << 16 : a[k];
+            v[k] = i->vector == 2           ? (a[k] & 0xffff) | (b[k] & 0xffff) << 16
+                   : i->space == PTX_SHARED ? a[k] + (uintptr_t)m->shared /* from there on global */
+                                            : a[k];
         break;
     case PTX_CVT:
         take(m, i, 1, l, a);

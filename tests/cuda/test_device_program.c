@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A run in one launch on the fake device: the bits of the graph's run in four orders of lanes and
- * blocks, kept only where it takes less time, with no more blocks than are there at once, and with
- * the graph where anything of it cannot be had. */
+ * blocks, with weights in shared memory or without, kept only where it takes less time, with no
+ * more blocks than are there at once, and with the graph where anything of it cannot be had. */
 #include <unistd.h>
 #include "fake_device.h"
 #include "pith_load.h"
@@ -26,17 +26,19 @@ static bool has_models(void)
 struct outputs {
     uint8_t *data;
     size_t bytes;
+    uint32_t kept; /* weights in shared memory */
 };
 
 static struct outputs run(const struct pith_packed *packed, const char *device,
                           struct fake_cuda_behaviour behaviour, uint32_t *launches)
 {
-    struct outputs o = {NULL, 0};
+    struct outputs o = {NULL, 0, 0};
     fake_set(behaviour);
     struct pith_engine *e = open_on(packed, device, 0);
     const struct pith_plan *plan = pith_engine_plan(e);
     const struct pith_cuda_facts facts = pith_cuda_plan_facts(e->device);
     *launches = facts.launches;
+    o.kept = ((const struct pith_cuda_plan *)e->device)->program.table.args.n_kept;
     for (uint64_t seed = 1; seed <= 2; seed++) { /* the barrier is good for another run */
         const uint64_t programs = fake_counts().programs, all = fake_counts().launches;
         run_on(e, seed);
@@ -60,18 +62,29 @@ static struct outputs run(const struct pith_packed *packed, const char *device,
 static const uint32_t orders[] = {0, 1, 2, 77};
 enum { ALL_ORDERS = 4 };
 
+/* Bytes of shared memory that hold all weights of the networks here; in every second order there is
+ * what a device has, and less. */
+#define SHARED_ALL (16u << 20)
+
+static bool some_fit; /* of the weights of a network, and others did not */
+
 /* In n orders from number `first` on: large networks take long on the emulator. */
 static void check_same(const struct pith_packed *packed, const char *name, const char *device,
                        uint32_t first, uint32_t n)
 {
-    uint32_t launches;
+    uint32_t launches, kept = 0;
     const struct outputs graph = run(packed, device, (struct fake_cuda_behaviour){0}, &launches);
     assert_true(launches > 1);
     for (uint32_t i = first; i < first + n; i++) {
         struct fake_cuda_behaviour b = slow_launches;
         b.order = orders[i];
         b.processors += i;
+        b.shared_bytes = i % 2 == first % 2 ? SHARED_ALL : i == 1 ? 320u << 10 : 0;
         const struct outputs one = run(packed, device, b, &launches);
+        if (b.shared_bytes == SHARED_ALL)
+            kept = one.kept;
+        assert_true(kept > 0 && one.kept <= kept);
+        some_fit = some_fit || (one.kept > 0 && one.kept < kept);
         if (launches != 1)
             fail_msg("%s: %u launches", name, launches);
         assert_int_equal(one.bytes, graph.bytes);
@@ -110,6 +123,7 @@ static void test_chains(void **state)
 {
     (void)state;
     check_network("kws_DNN_L", "cuda:0", 0, ALL_ORDERS);
+    assert_true(some_fit);
     check_network("tiny_ad01_ae", "cuda:0", 1, 1);
     check_network("kws_DNN_L", "cuda:0,f16", 2, 1);
 }
@@ -242,7 +256,7 @@ static void test_facts(void **state)
     assert_true(facts.one_launch_ns + 1 >= expected && facts.one_launch_ns <= expected + 1);
     assert_true(facts.graph_ns > facts.one_launch_ns);
     assert_true(facts.graph_ns <= 1000 * p->program.n);
-    assert_true(p->program.blocks > 1);
+    assert_true(p->program.table.blocks > 1);
     pith_engine_close(e);
     pith_packed_free(&packed);
     assert_nothing_left();
