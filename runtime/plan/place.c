@@ -205,7 +205,7 @@ static uint64_t least_bytes(const struct place_item *item, uint32_t n)
 }
 
 bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
-                uint64_t *arena_bytes)
+                uint64_t enough, uint64_t *arena_bytes)
 {
     uint64_t sum = 0, end[N_RULES];
     enum rule best = BY_SIZE, last = BY_SIZE;
@@ -213,9 +213,9 @@ bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *
         if (!align_ok(item[i].bytes, PLAN_ALIGN, &item[i].bytes) ||
             !add_ok(sum, item[i].bytes, &sum))
             return false;
-    const uint64_t least = least_bytes(item, n);
-    for (enum rule rule = BY_SIZE; rule < N_RULES && (rule == 0 || end[best] > least);
-         last = rule++) {
+    end[BY_SIZE] = place_by(item, n, BY_SIZE, order, placed);
+    const uint64_t least = end[BY_SIZE] <= enough ? enough : least_bytes(item, n);
+    for (enum rule rule = BY_SIZE + 1; rule < N_RULES && end[best] > least; last = rule++) {
         end[rule] = place_by(item, n, rule, order, placed);
         best = end[rule] < end[best] ? rule : best;
     }

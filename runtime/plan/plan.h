@@ -201,9 +201,10 @@ uint64_t pith_plan_piece_bytes(const struct tview *value, const struct value_pla
                                uint32_t out);
 
 /* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
- * for n numbers each. false: the sum of sizes overflows. */
+ * for n numbers each. enough: an arena that is no larger is not made smaller. false: the sum of
+ * sizes overflows. */
 bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
-                uint64_t *arena_bytes);
+                uint64_t enough, uint64_t *arena_bytes);
 
 /* Working memory of pith_plan_fill: `bytes` at a multiple of PLAN_ALIGN, of which each weight needs
  * job_bytes (a multiple, too) while it is expanded. More than that lets weights be decoded at the

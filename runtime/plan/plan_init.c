@@ -169,7 +169,13 @@ static bool place_items(struct builder *b, uint32_t segment, uint32_t *order, ui
             return false;
         b->item[b->n_items++] = block;
     }
-    return pith_place(b->item + first, b->n_items - first, order, placed, bytes);
+    /* Of plans for several sizes, one that fits in the arena of another is small enough. */
+    const struct pith_plan *other =
+        BUILT_PART(SIZES) && segment == 0 ? b->plan->opts.weights_of : NULL;
+    uint64_t enough = 0;
+    for (; other; other = other->opts.weights_of)
+        enough = other->arena_bytes > enough ? other->arena_bytes : enough;
+    return pith_place(b->item + first, b->n_items - first, order, placed, enough, bytes);
 }
 
 static uint64_t count_items(const struct builder *b)

@@ -38,7 +38,7 @@ static uint64_t lower_bound(const struct place_item *item, uint32_t n, uint32_t 
 static void check(struct place_item *item, uint32_t n, uint64_t *arena)
 {
     uint32_t order[MAX_ITEMS], placed[MAX_ITEMS];
-    assert_true(pith_place(item, n, order, placed, arena));
+    assert_true(pith_place(item, n, order, placed, 0, arena));
     for (uint32_t i = 0; i < n; i++) {
         assert_true(item[i].offset % PLAN_ALIGN == 0);
         assert_true(item[i].offset + item[i].bytes <= *arena);
@@ -122,7 +122,7 @@ TEST(test_late)
     uint64_t arena;
     for (int late = 1; late >= 0; late--) {
         item[1].flags = late ? PLACE_LATE : 0;
-        assert_true(pith_place(item, 4, order, placed, &arena));
+        assert_true(pith_place(item, 4, order, placed, 0, &arena));
         assert_int_equal(arena, late ? 640 + 128 + 64 : 640 + 320 + 128 + 64);
         assert_int_equal(apart(&item[1], &item[0]), !late);
         assert_true(apart(&item[1], &item[2]) && apart(&item[1], &item[3]));
@@ -141,7 +141,7 @@ TEST(test_late_beside_one)
                                     {.bytes = 320, .first = 3, .last = 5, .flags = PLACE_LATE}};
         uint32_t order[2], placed[2];
         uint64_t arena;
-        assert_true(pith_place(item, 2, order, placed, &arena));
+        assert_true(pith_place(item, 2, order, placed, 0, &arena));
         assert_int_equal(arena, i == 0 ? 640 : 960);
     }
 }
@@ -158,6 +158,12 @@ TEST(test_breadth)
     uint64_t arena;
     check(item, 5, &arena);
     assert_int_equal(arena, lower_bound(item, 5, 9));
+    /* where that is small enough, the first order is */
+    uint32_t order[5], placed[5];
+    for (uint64_t enough = 10879; enough <= 10880; enough++) {
+        assert_true(pith_place(item, 5, order, placed, enough, &arena));
+        assert_int_equal(arena == 10880, enough == 10880);
+    }
 }
 
 /* Of equal pieces the first gets the lowest place. */
@@ -184,7 +190,7 @@ TEST(test_first_beyond)
         for (uint32_t i = 0; i < n; i++)
             item[i] = (struct place_item){.bytes = 128, .first = 0, .last = 1};
         item[n - 1] = (struct place_item){.bytes = 64, .first = 5, .last = 6};
-        assert_true(pith_place(item, n, order, placed, &arena));
+        assert_true(pith_place(item, n, order, placed, 0, &arena));
         assert_int_equal(item[n - 1].offset, n == 4096 ? 0 : 4096 * 128);
         free(item);
         free(order);
@@ -202,7 +208,7 @@ TEST(test_many)
     assert_true(item && order && placed);
     for (uint32_t i = 0; i < n; i++)
         item[i] = (struct place_item){.bytes = 64, .first = 0, .last = 1};
-    assert_true(pith_place(item, n, order, placed, &arena));
+    assert_true(pith_place(item, n, order, placed, 0, &arena));
     for (uint32_t i = 0; i < n; i++)
         end += item[order[i]].offset == end ? 64 : 0; /* all alive: stacked in order */
     assert_int_equal(end, arena);
@@ -217,9 +223,9 @@ TEST(test_overflow)
     struct place_item item[2] = {{.bytes = UINT64_MAX - 10}, {.bytes = 64}};
     uint32_t order[2], placed[2];
     uint64_t arena;
-    assert_false(pith_place(item, 1, order, placed, &arena));
+    assert_false(pith_place(item, 1, order, placed, 0, &arena));
     item[0].bytes = UINT64_MAX - 100;
-    assert_false(pith_place(item, 2, order, placed, &arena));
+    assert_false(pith_place(item, 2, order, placed, 0, &arena));
 }
 
 RUN_TESTS
