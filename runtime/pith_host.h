@@ -148,7 +148,8 @@ struct pith_generator;
 enum pith_status pith_generator_open(struct pith_plans *plans, struct pith_generator **generator,
                                      struct pith_error *err);
 void pith_generator_close(struct pith_generator *g); /* accepts NULL */
-/* Input `input` is fed with output `output` of the last run, with zeros in the first. */
+/* Input `input` is fed with output `output` of the last run, with zeros in the first. Before the
+ * first run or behind pith_generator_restart, else PITH_ERR_ARGUMENT. */
 enum pith_status pith_generator_pair(struct pith_generator *g, uint32_t input, uint32_t output);
 /* A value for an input that is none of the above, such as what an encoder made. value->data is
  * borrowed until the last run. */

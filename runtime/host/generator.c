@@ -207,7 +207,7 @@ static void set_end(struct end *e, struct end now)
 
 enum pith_status pith_generator_pair(struct pith_generator *g, uint32_t input, uint32_t output)
 {
-    if (!g || input >= g->n_inputs || input == g->ids || output == NO_OUTPUT)
+    if (!g || g->last || input >= g->n_inputs || input == g->ids || output == NO_OUTPUT)
         return PITH_ERR_ARGUMENT;
     set_end(&g->end[input], (struct end){.role = ROLE_STATE, .from = output});
     g->has_cache = true;
@@ -217,7 +217,8 @@ enum pith_status pith_generator_pair(struct pith_generator *g, uint32_t input, u
 enum pith_status pith_generator_give(struct pith_generator *g, uint32_t input,
                                      const struct pith_tensor *value)
 {
-    if (!g || !value || !value->data || input >= g->n_inputs || input == g->ids)
+    if (!g || !value || !value->data || input >= g->n_inputs || input == g->ids ||
+        (g->last && g->end[input].role == ROLE_STATE))
         return PITH_ERR_ARGUMENT;
     set_end(&g->end[input], (struct end){.role = ROLE_GIVEN, .from = NO_OUTPUT, .given = *value});
     return PITH_OK;
@@ -337,6 +338,16 @@ static void copy_rows(const struct pith_tensor *t, uint32_t axis, void *to, uint
                bytes);
 }
 
+/* The cache that the last value of e is in; NULL: it is in the output of g->last. That output may
+ * be the next value of two inputs, of which a plan keeps one in a cache. */
+static const struct pith_cache *holder(const struct pith_generator *g, const struct end *e)
+{
+    for (uint32_t i = 0; i < g->n_inputs && !e->held; i++)
+        if (g->end[i].held && g->end[i].from == e->from)
+            e = &g->end[i];
+    return e->held ? &e->cache : NULL;
+}
+
 /* Brings the state of input i to a cache with room for n more, where it has a growing axis. */
 static enum pith_status hold(struct pith_generator *g, uint32_t i, uint32_t n)
 {
@@ -360,8 +371,9 @@ static enum pith_status hold(struct pith_generator *g, uint32_t i, uint32_t n)
     } else if (e->held) {
         return PITH_OK;
     }
-    copy_rows(&out, axis, to.data, to.room, e->held ? e->cache.data : out.data,
-              e->held ? e->cache.room : out.dim[axis]);
+    const struct pith_cache *from = holder(g, e);
+    copy_rows(&out, axis, to.data, to.room, from ? from->data : out.data,
+              from ? from->room : out.dim[axis]);
     if (to.data != e->cache.data)
         free(e->cache.data);
     e->cache = to;
@@ -394,9 +406,10 @@ static enum pith_status bring_state(struct pith_generator *g, struct pith_plan *
         return PITH_OK;
     if (pith_plan_output(g->last, e->from, &state) || state.bytes != t.bytes)
         return PITH_ERR_ARGUMENT;
-    if (e->held)
-        copy_rows(&state, e->cache.axis, pith_plan_input_data(plan, i), state.dim[e->cache.axis],
-                  e->cache.data, e->cache.room);
+    const struct pith_cache *from = holder(g, e);
+    if (from)
+        copy_rows(&state, from->axis, pith_plan_input_data(plan, i), state.dim[from->axis],
+                  from->data, from->room);
     else
         memcpy(pith_plan_input_data(plan, i), state.data, (size_t)t.bytes);
     e->apart |= e->held;

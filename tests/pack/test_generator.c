@@ -215,6 +215,8 @@ static void test_other_names(void **state)
     assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
     assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
     assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_ERR_ARGUMENT); /* P 9 */
+    assert_int_equal(pith_generator_pair(g, 1, 0), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_generator_give(g, 1, &t), PITH_ERR_ARGUMENT);
     pith_generator_close(g);
     pith_plans_close(p);
     pith_buffer_free(&b);
