@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """SqueezeNet 1.1 and MobileNet-v2 in torch, f16, channels last, replayed as a CUDA graph, as they are and
 compiled (max-autotune): the peer of bench_gpu at batch 1, 8 and 64; and a matrix of 16384 x 16384, 2:4 sparse
-(cuSPARSELt), in FP8, and with 4-bit weights by packages that are there. A line of JSON each on standard output.
+by cuSPARSELt, in FP8, with weights of 4 or 8 bits by packages that are there (torchao, gemlite, humming), and decoded
+by nvCOMP's ANS from codes of 4 bits. A line of JSON each on standard output.
 
     python3 gpu_peers.py [SECONDS]        of each time; a line for what cannot be had, and why
 
@@ -22,28 +23,30 @@ except ImportError:
     torch = None
 
 
+def joined(join, *parts):
+    """Modules of one input, whose outputs `join` makes one."""
+
+    class Joined(nn.ModuleList):
+        def forward(self, x):
+            return join([part(x) for part in self])
+
+    return Joined(parts)
+
+
 def squeezenet():
     """Iandola et al., 2016, version 1.1."""
 
-    class Fire(nn.Module):
-        def __init__(self, c, squeeze, expand):
-            super().__init__()
-            self.squeeze = nn.Conv2d(c, squeeze, 1)
-            self.one = nn.Conv2d(squeeze, expand, 1)
-            self.three = nn.Conv2d(squeeze, expand, 3, padding=1)
+    def conv(c_in, c_out, size):
+        return nn.Sequential(nn.Conv2d(c_in, c_out, size, padding=size // 2), nn.ReLU(True))
 
-        def forward(self, x):
-            x = torch.relu(self.squeeze(x))
-            return torch.cat([torch.relu(self.one(x)), torch.relu(self.three(x))], 1)
+    def fire(c, squeeze, expand):
+        return nn.Sequential(conv(c, squeeze, 1), joined(lambda y: torch.cat(y, 1), conv(squeeze, expand, 1), conv(squeeze, expand, 3)))
 
-    def pool():
-        return nn.MaxPool2d(3, 2, ceil_mode=True)
-
+    pool = nn.MaxPool2d(3, 2, ceil_mode=True)
     return nn.Sequential(
-        nn.Conv2d(3, 64, 3, 2), nn.ReLU(True), pool(), Fire(64, 16, 64), Fire(128, 16, 64), pool(),
-        Fire(128, 32, 128), Fire(256, 32, 128), pool(), Fire(256, 48, 192), Fire(384, 48, 192),
-        Fire(384, 64, 256), Fire(512, 64, 256), nn.Conv2d(512, 1000, 1), nn.ReLU(True),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        nn.Conv2d(3, 64, 3, 2), nn.ReLU(True), pool, fire(64, 16, 64), fire(128, 16, 64), pool,
+        fire(128, 32, 128), fire(256, 32, 128), pool, fire(256, 48, 192), fire(384, 48, 192),
+        fire(384, 64, 256), fire(512, 64, 256), conv(512, 1000, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
 def mobilenet():
@@ -52,49 +55,40 @@ def mobilenet():
     def conv(c_in, c_out, size, stride=1, groups=1):
         return nn.Sequential(nn.Conv2d(c_in, c_out, size, stride, size // 2, groups=groups), nn.ReLU6(True))
 
-    class Block(nn.Module):
-        def __init__(self, c_in, c_out, stride, factor):
-            super().__init__()
-            wide = c_in * factor
-            first = [conv(c_in, wide, 1)] if factor > 1 else []
-            self.body = nn.Sequential(*first, conv(wide, wide, 3, stride, wide), nn.Conv2d(wide, c_out, 1))
-            self.adds = stride == 1 and c_in == c_out
-
-        def forward(self, x):
-            return x + self.body(x) if self.adds else self.body(x)
+    def block(c_in, c_out, stride, wide):
+        body = nn.Sequential(*[conv(c_in, wide, 1)] * (wide > c_in), conv(wide, wide, 3, stride, wide), nn.Conv2d(wide, c_out, 1))
+        return joined(lambda y: y[0] + y[1], nn.Identity(), body) if stride == 1 and c_in == c_out else body
 
     layers, c = [conv(3, 32, 3, 2)], 32
     for factor, width, n, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
                                      (6, 160, 3, 2), (6, 320, 1, 1)):
         for i in range(n):
-            layers.append(Block(c, width, stride if i == 0 else 1, factor))
+            layers.append(block(c, width, stride if i == 0 else 1, c * factor))
             c = width
     return nn.Sequential(*layers, conv(320, 1280, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000))
-
-
-NETWORKS = {"imagenet_squeezenet_v1_1": squeezenet, "imagenet_mobilenet_v2": mobilenet}
 
 
 def say(**fields):
     print(json.dumps({"part": "torch", **fields}, separators=(",", ":")), flush=True)
 
 
-def replay_times(call, seconds):
-    """Microseconds of each replay, by events on the device, from input to output there."""
+def times_of(call, seconds, captured):
+    """Microseconds of each call, or replay of it as a graph, by events on the device, from input to output there."""
     stream = torch.cuda.Stream()
-    with torch.no_grad():
-        with torch.cuda.stream(stream):
-            for _ in range(5):  # cuDNN tries its algorithms
-                call()
-        torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        for _ in range(5):  # cuDNN tries its algorithms
+            call()
+    torch.cuda.synchronize()
+    if captured:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             call()
+        call = graph.replay
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     times, start = [], time.monotonic()
     while len(times) < 5 or (time.monotonic() - start < seconds and len(times) < 1000):
         begin.record()
-        graph.replay()
+        call()
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) * 1e3)
@@ -103,7 +97,7 @@ def replay_times(call, seconds):
 
 def networks(compiled):
     """(fields, what makes it ready) of each network and batch."""
-    for name, make in NETWORKS.items():
+    for name, make in {"imagenet_squeezenet_v1_1": squeezenet, "imagenet_mobilenet_v2": mobilenet}.items():
         for batch in (1, 8, 64):
             def ready(make=make, batch=batch):
                 net = make().eval().cuda().half().to(memory_format=torch.channels_last)
@@ -115,29 +109,25 @@ def networks(compiled):
 
 
 SIDE = 16384
-COMPILE_SECONDS = 180  # that it may take to compile a network
 
 
 def sparse(x):
     w = torch.rand(SIDE, SIDE, device="cuda").half()
     w[:, 1::2] = 0  # two of four
-    w = torch.sparse.to_sparse_semi_structured(w)
-    return lambda: torch.nn.functional.linear(x, w)
+    return lambda w=torch.sparse.SparseSemiStructuredTensorCUSPARSELT.from_dense(w): torch.nn.functional.linear(x, w)
 
 
 def fp8(x):
     one = torch.ones((), device="cuda")
     w = torch.rand(SIDE, SIDE, device="cuda").to(torch.float8_e4m3fn)
-    x = x.to(torch.float8_e4m3fn)
-    return lambda: torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.float16)
+    return lambda x=x.to(torch.float8_e4m3fn): torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.float16)
 
 
 def torchao(x):
     quantization = importlib.import_module("torchao.quantization")
     net = nn.Linear(SIDE, SIDE, bias=False, device="cuda", dtype=torch.bfloat16)
     quantization.quantize_(net, quantization.Int4WeightOnlyConfig(group_size=128))
-    x = x.to(torch.bfloat16)
-    return lambda: net(x)
+    return lambda x=x.to(torch.bfloat16): net(x)
 
 
 def gemlite(x):
@@ -147,11 +137,30 @@ def gemlite(x):
     return lambda: net(x)
 
 
+def humming(x):
+    layer = importlib.import_module("humming.layer").HummingLayer
+    net = layer(shape_n=SIDE, shape_k=SIDE, weight_config={"dtype": "int4", "group_size": 128}, torch_dtype=torch.float16).cuda()
+    net.load_from_unquantized(torch.rand(SIDE, SIDE, device="cuda").half())
+    net.transform()
+    return lambda: net(x)
+
+
+def nvcomp():
+    """Codes of 4 bits, decoded. What it allocates cannot be captured."""
+    library = importlib.import_module("nvidia.nvcomp")
+    codec = library.Codec(algorithm="ANS", cuda_stream=torch.cuda.current_stream().cuda_stream)
+    codes = (2 * torch.randn(2, SIDE * SIDE // 2, device="cuda") + 8).clamp(0, 15).to(torch.uint8)
+    coded = codec.encode(library.as_array(codes[0] | codes[1] << 4))
+    return lambda: codec.decode(coded)
+
+
 def matrices():
-    for form, make in {"2:4": sparse, "FP8": fp8, "torchao int4": torchao, "gemlite int8": gemlite}.items():
+    yield {"name": f"{SIDE}x{SIDE}", "type": "nvCOMP ANS", "batch": 1}, nvcomp
+    for form, make in (("cuSPARSELt 2:4", sparse), ("FP8", fp8), ("torchao int4", torchao), ("gemlite int8", gemlite),
+                       ("humming int4", humming)):
         for batch in (16, 64):
-            x = torch.rand(batch, SIDE, device="cuda").half()
-            yield ({"name": f"{SIDE}x{SIDE}", "type": form, "batch": batch}, lambda make=make, x=x: make(x))
+            yield ({"name": f"{SIDE}x{SIDE}", "type": form, "batch": batch},
+                   lambda make=make, batch=batch: make(torch.rand(batch, SIDE, device="cuda").half()))
 
 
 def main():
@@ -160,13 +169,13 @@ def main():
         return say(name="none", missing="torch" if torch is None else "a GPU for torch")
     torch.backends.cudnn.benchmark = True
     end = time.monotonic() + float(os.environ.get("SECONDS_PEERS", "60"))
-    for peers, most in (networks(False), 10), (matrices(), 10), (networks(True), COMPILE_SECONDS):
+    for peers, most in (networks(False), 10), (matrices(), 10), (networks(True), 180):  # seconds that one may take
         for fields, ready in peers:
             try:
                 if time.monotonic() + most > end:
                     raise TimeoutError("no time left (SECONDS_PEERS)")
                 with torch.no_grad():
-                    times = replay_times(ready(), seconds)
+                    times = times_of(ready(), seconds, "nvCOMP" not in fields["type"])
                 say(**fields, us=round(statistics.median(times), 2), replays=len(times), torch=torch.__version__)
             except Exception as e:  # a peer that cannot be had is left out
                 say(**fields, missing=f"{type(e).__name__}: {e}"[:120])

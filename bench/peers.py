@@ -30,7 +30,6 @@ import time
 
 import numpy as np
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 PITH = os.environ.get("PITH", "build/release/pith")
 BIN = os.environ.get("BIN", "build/release/bench")
 DATA = os.environ.get("DATA", "../shared/data")

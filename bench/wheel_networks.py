@@ -9,7 +9,6 @@ before (ensembles, other copies) are left out, and so are those that onnxruntime
 outputs differ by more than CLOSE, the network in double decides: pith's may not be further from it than onnxruntime's,
 whose DFT in float rounds more."""
 import glob
-import json
 import os
 import subprocess
 import sys

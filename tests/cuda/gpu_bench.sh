@@ -17,6 +17,13 @@ done
 [ "$(grep -c '"part":"batch".*"us":' "$lines")" -eq 6 ] && [ "$(grep -c 'f16\.pith+mma".*"us":' "$lines")" -eq 3 ] ||
     { echo "not at three batches, as it is and by tensor cores"; status=1; }
 grep -q '"part":"torch"' "$lines" && grep -q '^torch: no peer, for want of ' "$work/table" || { echo "no word of torch"; status=1; }
+# each peer whose package is absent has a line, too, where torch is there
+mkdir -p "$work/stub/torch"
+printf 'import sys, unittest.mock\nsys.modules["torch"] = unittest.mock.MagicMock(__version__="0")\nsys.modules["torch.nn"] = sys.modules["torch"].nn\n' >"$work/stub/torch/__init__.py"
+PYTHONPATH=$work/stub python3 bench/gpu_peers.py 0.01 >"$work/said"
+for peer in "nvCOMP ANS" "cuSPARSELt 2:4" "torchao int4" "gemlite int8" "humming int4"; do
+    grep "\"type\":\"$peer\"" "$work/said" | grep -q '"missing":"' || { echo "no word of $peer"; cat "$work/said"; status=1; }
+done
 # the cases of the kernels: all pass, and a device that fails is reported
 [ "$(grep -c '"part":"cases".*"launches":[1-9]' "$lines")" -eq 7 ] && grep -q '^Cases of tests/cuda that pass: ops ([1-9][0-9]* launches), ' "$work/table" ||
     { echo "cases do not pass"; grep cases "$lines"; status=1; }
