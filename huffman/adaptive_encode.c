@@ -5,7 +5,6 @@
 #include "adaptive_encode.h"
 #include <stdlib.h>
 #include "decode/adaptive_decode.h"
-#include "slice_encode.h"
 
 static void put(struct adaptive *a, uint32_t byte)
 {
@@ -46,11 +45,6 @@ static struct adaptive_element element_of(const struct adaptive_input *in, uint6
                                      .bits = in->data ? f32_bits(in->data[i]) : 0};
 }
 
-/* A run of whole rows. */
-struct part {
-    uint64_t first, n, nnz; /* elements */
-};
-
 /* Which rows and columns have a stored element; of dense tensors one that is not 0. */
 static void find_live(struct adaptive *a, const struct adaptive_input *in)
 {
@@ -64,18 +58,15 @@ static void find_live(struct adaptive *a, const struct adaptive_input *in)
         }
 }
 
-static enum pith_status encode(struct adaptive *a, const struct adaptive_input *in,
-                               const struct part *part)
+static enum pith_status encode(struct adaptive *a, const struct adaptive_input *in)
 {
     enum pith_status st = adaptive_begin(a);
-    if (!st)
-        st = adaptive_enter(a, part->first, part->n, part->nnz);
     if (st)
         return st;
     if (a->selects)
         find_live(a, in);
     code_flags(a);
-    for (uint64_t i = part->first; i < part->first + part->n; i++) {
+    for (uint64_t i = 0; i < in->w->count; i++) {
         struct adaptive_element e = element_of(in, i);
         uint8_t index = e.index;
         if (!code_element(a, &e) || (a->w->trellis && e.stored && e.index != index))
@@ -95,19 +86,17 @@ static enum pith_status read_source(struct adaptive *a)
     return other ? PITH_OK : PITH_ERR_MEMORY;
 }
 
-static void zero_bits_of(struct adaptive *a, const struct adaptive_input *in,
-                         const struct part *part)
+static void zero_bits_of(struct adaptive *a, const struct adaptive_input *in)
 {
     uint32_t bits = 1u << 23;
-    for (uint64_t i = part->first; i < part->first + part->n; i++)
+    for (uint64_t i = 0; i < in->w->count; i++)
         if (!in->mask || in->mask[i])
             bits |= f32_bits(in->data[i]);
     a->zero_bits = (uint32_t)__builtin_ctz(bits);
 }
 
-/* Of a slice as of a whole: memory, counters and coder of its own. */
-static enum pith_status encode_part(const struct adaptive_input *in, const struct part *part,
-                                    uint8_t *dst, size_t cap, size_t *bytes)
+enum pith_status pith_adaptive_encode(const struct adaptive_input *in, uint8_t *dst, size_t cap,
+                                      size_t *bytes)
 {
     struct adaptive *a = calloc(1, sizeof *a);
     size_t need = adaptive_memory(in->w);
@@ -120,9 +109,9 @@ static enum pith_status encode_part(const struct adaptive_input *in, const struc
         adaptive_place(a, mem);
         st = read_source(a);
         if (!st && in->w->grid == GRID_PLAIN)
-            zero_bits_of(a, in, part);
+            zero_bits_of(a, in);
         if (!st)
-            st = encode(a, in, part);
+            st = encode(a, in);
     }
     if (!st) {
         *bytes = (size_t)a->coder.out_bytes;
@@ -130,58 +119,5 @@ static enum pith_status encode_part(const struct adaptive_input *in, const struc
     }
     free(a);
     free(mem);
-    return st;
-}
-
-enum pith_status pith_adaptive_encode(const struct adaptive_input *in, uint8_t *dst, size_t cap,
-                                      size_t *bytes)
-{
-    const struct part all = {0, in->w->count, in->w->nnz};
-    return encode_part(in, &all, dst, cap, bytes);
-}
-
-/* ---- slices ---------------------------------------------------------------------------------- */
-
-struct whole {
-    const struct adaptive_input *in;
-    uint64_t cols;
-    const uint64_t *stored; /* of each row */
-};
-
-static enum pith_status encode_slice(const void *arg, uint64_t row, uint64_t rows, uint8_t *dst,
-                                     size_t cap, size_t *bytes)
-{
-    const struct whole *all = arg;
-    struct part part = {.first = row * all->cols, .n = rows * all->cols};
-    for (uint64_t i = 0; i < rows; i++)
-        part.nnz += all->stored[row + i];
-    *bytes = 0;
-    if (part.nnz == 0)
-        return PITH_OK;
-    return encode_part(all->in, &part, dst, cap, bytes);
-}
-
-static void count_rows(const struct adaptive_input *in, uint64_t cols, uint64_t *stored)
-{
-    for (uint64_t i = 0; i < in->w->count; i++)
-        stored[i / cols] += !in->mask || in->mask[i];
-}
-
-enum pith_status pith_adaptive_encode_sliced(const struct adaptive_input *in, uint64_t rows,
-                                             uint8_t *dst, size_t cap, size_t *bytes)
-{
-    uint64_t n = adaptive_rows(in->w), *stored = calloc((size_t)n, sizeof *stored);
-    struct whole all = {in, in->w->count / n, stored};
-    struct slice_code c = {.all = n,
-                           .rows = rows,
-                           .encode = encode_slice,
-                           .arg = &all,
-                           .stored = in->w->support != SUPPORT_DENSE ? stored : NULL};
-    enum pith_status st = PITH_ERR_MEMORY;
-    if (stored) {
-        count_rows(in, all.cols, stored);
-        st = pith_slices_encode(&c, dst, cap, bytes);
-    }
-    free(stored);
     return st;
 }

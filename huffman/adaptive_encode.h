@@ -19,9 +19,4 @@ struct adaptive_input {
 enum pith_status pith_adaptive_encode(const struct adaptive_input *in, uint8_t *dst, size_t cap,
                                       size_t *bytes);
 
-/* The same in slices of `rows` rows, fewer than w has, as w->sliced says of a tensor. Needs more
- * room than *bytes, by at most 10 bytes a slice. */
-enum pith_status pith_adaptive_encode_sliced(const struct adaptive_input *in, uint64_t rows,
-                                             uint8_t *dst, size_t cap, size_t *bytes);
-
 #endif

@@ -88,7 +88,7 @@ static uint32_t parts_of_weight(const struct weight *w)
            part_if(w->code == CODE_PLANES, BUILD_PLANES) |
            part_if(w->code == CODE_RANS || w->code == CODE_CLASSES, BUILD_RANS) |
            part_if(w->code == CODE_ADAPTIVE, BUILD_ADAPTIVE) | part_if(w->trellis, BUILD_TRELLIS) |
-           part_if(w->sliced, BUILD_SLICES) | part_if(w->scaled, BUILD_WORDS);
+           part_if(w->scaled, BUILD_WORDS);
 }
 
 /* value: types of all values of g. */

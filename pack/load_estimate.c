@@ -18,20 +18,13 @@
 #define PLANES_NS 3.0
 #define RANS_NS 0.6
 
-/* Coded elements: those of rows and columns whose flags are set, in slices by the flags of
- * each; 0 without memory: *st says so. */
+/* Coded elements: those of rows and columns whose flags are set; 0 without memory: *st says so. */
 static uint64_t adaptive_elements(const struct weight *w, enum pith_status *st)
 {
     struct adaptive *a = malloc(sizeof *a);
     void *mem = calloc(1, pith_adaptive_bytes(w) + 1);
-    uint64_t n = 0, each = pith_slice_elements(w);
     *st = a && mem ? pith_adaptive_open(a, w, mem) : PITH_ERR_MEMORY;
-    while (!*st) {
-        n += a->selects ? a->open_left : a->rows * a->cols;
-        if (a->slices.behind == 0)
-            break;
-        *st = pith_adaptive_enter(a, w, mem, a->element / each + 1);
-    }
+    const uint64_t n = *st ? 0 : a->selects ? a->open_left : a->rows * a->cols;
     free(mem);
     free(a);
     return n;

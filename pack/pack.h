@@ -83,20 +83,6 @@ enum pith_status pith_pack_classes(struct pack_const *consts, uint32_t n,
 /* Bytes of the support and of the indices or elements of c in codes other than streams. */
 enum pith_status pith_pack_other_bytes(struct pack_const *c, uint64_t *bytes,
                                        struct pith_error *err);
-/* A stream of w that may be cut: what it takes whole, what others take that it has to stay below,
- * bytes by which the description is longer for slices, and its encoder in slices of `rows` rows. */
-struct pack_slices {
-    const struct weight *w;
-    size_t bytes;
-    uint64_t below; /* at least 1 */
-    size_t head;
-    enum pith_status (*encode)(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
-                               size_t *bytes);
-    const void *arg;
-};
-/* sliced: the stream in slices, where those take hardly more; else it stays empty, as it was.
- * PITH_ERR_MEMORY. */
-enum pith_status pith_pack_slices(const struct pack_slices *s, struct byte_out *sliced);
 /* How a model says that w is coded. */
 enum pith_code pith_code_of(const struct weight *w);
 /* Those of a codebook of w, with the 0 that it was left out of, as the model has them; of more than

@@ -10,8 +10,7 @@
 #include "base/narrow_float.h"
 #include "pack.h"
 
-#define SLICED_HEAD 2u /* bytes by which a description is longer, about */
-#define TRELLIS_HEAD 1u
+#define TRELLIS_HEAD 1u  /* bytes by which a description is longer */
 #define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
 
 struct choice {
@@ -65,36 +64,13 @@ static bool use_source(struct weight *w, const struct pack_const *c, uint32_t ba
     return pith_adaptive_feed(w, &c[-(int32_t)back].w);
 }
 
-static enum pith_status encode_sliced(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
-                                      size_t *bytes)
-{
-    return pith_adaptive_encode_sliced(arg, rows, dst, cap, bytes);
-}
-
-/* In slices, if those take hardly more: *stream; else as it was chosen. */
-static enum pith_status encode_chosen(const struct pack_const *c, struct choice *best,
-                                      uint64_t other_bytes, struct byte_out *stream)
-{
-    struct adaptive_input in = input_of(c, &best->w);
-    const struct pack_slices s = {.w = &best->w,
-                                  .bytes = best->stream,
-                                  .below = other_bytes - (best->w.trellis ? TRELLIS_HEAD : 0),
-                                  .head = SLICED_HEAD,
-                                  .encode = encode_sliced,
-                                  .arg = &in};
-    enum pith_status st = pith_pack_slices(&s, stream);
-    best->w.sliced = stream->data != NULL;
-    if (st || best->w.sliced)
-        return st;
-    uint8_t *dst = pith_out_room(stream, best->stream + 1);
-    return dst ? pith_adaptive_encode(&in, dst, best->stream, &stream->bytes) : PITH_ERR_MEMORY;
-}
-
-static enum pith_status write_stream(struct pack_const *c, struct choice *best,
-                                     uint64_t other_bytes)
+static enum pith_status write_stream(struct pack_const *c, const struct choice *best)
 {
     struct byte_out stream = {0};
-    enum pith_status st = encode_chosen(c, best, other_bytes, &stream);
+    struct adaptive_input in = input_of(c, &best->w);
+    uint8_t *dst = pith_out_room(&stream, best->stream + 1);
+    enum pith_status st =
+        dst ? pith_adaptive_encode(&in, dst, best->stream, &stream.bytes) : PITH_ERR_MEMORY;
     if (st) {
         pith_out_clear(&stream);
         return st;
@@ -160,5 +136,5 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
     uint64_t bytes = best.stream + (best.w.trellis ? TRELLIS_HEAD : 0);
     if (best.stream == SIZE_MAX || bytes >= other_bytes)
         return PITH_OK;
-    return write_stream(c, &best, other_bytes) ? pith_error_no_memory(err) : PITH_OK;
+    return write_stream(c, &best) ? pith_error_no_memory(err) : PITH_OK;
 }

@@ -102,7 +102,7 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
     write_shape(o, &w->shape, code);
     pith_out_u8(o, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) | (coded ? FORM_CODEBOOK : 0) |
                        (w->n_groups > 1 ? FORM_GROUPS : 0) | (same ? FORM_SAME_CENTROIDS : 0) |
-                       w->source_back << FORM_SOURCE | (w->sliced ? FORM_SLICED : 0));
+                       w->source_back << FORM_SOURCE);
 }
 
 static void write_scales(struct byte_out *o, const struct weight *w)

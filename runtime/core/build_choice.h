@@ -36,13 +36,12 @@ enum build_part {
     BUILD_RANS = 5,    /* indices, and streams by classes */
     BUILD_ADAPTIVE = 6,
     BUILD_TRELLIS = 7,
-    BUILD_SLICES = 8, /* adaptive, in slices of rows */
-    BUILD_WORDS = 9, /* quantized values of 16 bits, sums of 64, sums that are quantized by a scale,
+    BUILD_WORDS = 8, /* quantized values of 16 bits, sums of 64, sums that are quantized by a scale,
                         weights that are integers with scales */
-    BUILD_TEXTS = 10,   /* names, metadata, history */
-    BUILD_RANGES = 11,  /* calibrated ranges */
-    BUILD_SIZES = 12,   /* open sizes: opts.changes and opts.weights_of */
-    BUILD_PART_END = 13 /* the number of parts */
+    BUILD_TEXTS = 9, /* names, metadata, history */
+    BUILD_RANGES = 10,  /* calibrated ranges */
+    BUILD_SIZES = 11,   /* open sizes: opts.changes and opts.weights_of */
+    BUILD_PART_END = 12 /* the number of parts */
 };
 #define BUILT_PART(part) (PITH_BUILD_PARTS >> BUILD_##part & 1)
 #define BUILT_SPARSE                                                                               \

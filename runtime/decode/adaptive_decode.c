@@ -70,8 +70,6 @@ bool pith_adaptive_feed(struct weight *w, const struct weight *source)
         return false;
     w->source_rows = rows;
     w->source_stream = source->index_stream;
-    w->source_sliced = source->sliced;
-    w->source_nnz = source->sliced && source->support != SUPPORT_DENSE ? source->nnz : 0;
     return true;
 }
 
@@ -81,10 +79,10 @@ size_t pith_adaptive_bytes(const struct weight *w)
 }
 
 /* Four bytes are ahead of the interval, always. */
-static void open_stream(struct adaptive *a, const struct reader *bytes)
+static void open_stream(struct adaptive *a, const struct stream *stream)
 {
-    a->coder.at = bytes->p;
-    a->coder.end = bytes->p + bytes->left;
+    a->coder.at = stream->bytes;
+    a->coder.end = stream->bytes + stream->n_bytes;
     a->coder.low = 0;
     a->coder.high = UINT32_MAX;
     a->coder.missing = 0;
@@ -92,26 +90,15 @@ static void open_stream(struct adaptive *a, const struct reader *bytes)
         a->coder.code = a->coder.code << 8 | next_byte(a);
 }
 
-/* The row flags of the weight this one refers to: the beginning of its stream, or of each slice of
- * it that stores something, where one row has no flag. Decoded anew wherever they are needed: a few
- * hundred flags, no memory kept. */
-static ONCE bool read_source(struct adaptive *a)
+/* The row flags of the weight this one refers to, with which its stream begins. Decoded anew
+ * wherever they are needed: a few hundred flags, no memory kept. */
+static ONCE void read_source(struct adaptive *a)
 {
-    struct row_slices s = {0};
-    uint8_t *live = a->memory.source_live;
-    if (a->w->source_rows > 0 && !pith_slices_of_source(&s, a->w))
-        return false;
-    while (s.behind > 0) {
-        struct row_slice slice = pith_slices_next(&s);
-        uint64_t rows = slice.n / ADAPTIVE_MAX;
-        open_stream(a, &slice.bytes);
-        start_row_flags(a);
-        *live = slice.stored > 0;
-        if (rows > 1 && slice.stored > 0)
-            code_row_flags(a, live, rows);
-        live += rows;
-    }
-    return true;
+    if (a->w->source_rows == 0)
+        return;
+    open_stream(a, &a->w->source_stream);
+    start_row_flags(a);
+    code_row_flags(a, a->memory.source_live, a->w->source_rows);
 }
 
 void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *live)
@@ -120,20 +107,6 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
     a->w = w;
     a->memory.source_live = live;
     read_source(a);
-}
-
-/* The next slice as a tensor of its own. Of one that stores nothing nothing is written, so that its
- * end is where it begins. 23 mantissa bits at most can be zero. */
-static ONCE NOT_INLINE bool open_slice(struct adaptive *a, uint64_t first)
-{
-    struct row_slice slice = pith_slices_next(&a->slices);
-    adaptive_place(a, a->mix.chosen);
-    if (!read_source(a) || adaptive_enter(a, first, slice.n, slice.stored))
-        return false;
-    open_stream(a, &slice.bytes);
-    if (slice.stored > 0)
-        code_flags(a);
-    return a->zero_bits <= 23;
 }
 
 /* The stream has the bytes that a writer gives it: the rest of the code is the shortest one, and
@@ -146,48 +119,22 @@ static bool ends_well(const struct adaptive *a)
            a->coder.code == adaptive_last_code(a->coder.low, a->coder.high);
 }
 
-/* Behind the last stored element of a slice: the next one that stores some. The writer stops there,
- * too. */
-static bool go_on(struct adaptive *a)
-{
-    while (a->taken == a->nnz) {
-        uint64_t next = a->w->count - a->slices.behind;
-        if (!ends_well(a))
-            return false;
-        if (a->slices.behind == 0)
-            return true;
-        if (!open_slice(a, next))
-            return false;
-    }
-    return true;
-}
-
-/* What the gate has tested for weights of files is tested again for those that a program makes. */
-static bool open_tensor(struct adaptive *a, const struct weight *w, void *mem)
-{
-    memset(a, 0, sizeof *a);
-    if (!pith_adaptive_allows(w) ||
-        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)))
-        return false;
-    a->w = w;
-    a->mix.chosen = mem;
-    return !adaptive_begin(a) && pith_slices_open(&a->slices, w);
-}
-
-enum pith_status pith_adaptive_enter(struct adaptive *a, const struct weight *w, void *mem,
-                                     uint64_t first)
-{
-    if (!open_tensor(a, w, mem))
-        return PITH_ERR_CORRUPT;
-    while (first-- > 0)
-        pith_slices_next(&a->slices);
-    uint64_t element = w->count - a->slices.behind;
-    return open_slice(a, element) && go_on(a) ? PITH_OK : PITH_ERR_CORRUPT;
-}
-
+/* What the gate has tested for weights of files is tested again for those that a program makes. 23
+ * mantissa bits at most can be zero. */
 enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem)
 {
-    return pith_adaptive_enter(a, w, mem, 0);
+    memset(a, 0, sizeof *a);
+    if (!pith_adaptive_allows(w) || w->count == 0 ||
+        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)))
+        return PITH_ERR_CORRUPT;
+    a->w = w;
+    adaptive_place(a, mem);
+    if (adaptive_begin(a))
+        return PITH_ERR_CORRUPT;
+    read_source(a);
+    open_stream(a, &w->index_stream);
+    code_flags(a);
+    return a->zero_bits <= 23 ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
 /* Elements that are not stored cost time but are not handed out. */
@@ -203,7 +150,7 @@ static bool next_stored(struct adaptive *a, struct adaptive_element *e, uint64_t
     return true;
 }
 
-/* With the last stored element of a slice its stream must end. */
+/* With the last stored element the stream must end. */
 enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *index, float *value,
                                     uint32_t n)
 {
@@ -218,8 +165,7 @@ enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *
             index[i] = e.index;
         else
             value[i] = f32_from_bits(e.bits);
-        a->taken++;
-        if (!go_on(a))
+        if (++a->taken == a->nnz && !ends_well(a))
             return PITH_ERR_CORRUPT;
     }
     return PITH_OK;

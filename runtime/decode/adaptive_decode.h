@@ -22,12 +22,9 @@ size_t pith_adaptive_bytes(const struct weight *w);
 /* mem: that many bytes. PITH_ERR_CORRUPT. */
 enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem);
 
-/* The same, standing before slice `first` of a w whose directory was found right. */
-enum pith_status pith_adaptive_enter(struct adaptive *a, const struct weight *w, void *mem,
-                                     uint64_t first);
-
 /* The next n stored elements: their numbers, and their index or value. pos may be NULL; index with
- * a codebook, value without. With the last one of a slice its end is tested. PITH_ERR_CORRUPT. */
+ * a codebook, value without. With the last one the end of the stream is tested. PITH_ERR_CORRUPT.
+ */
 enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *index, float *value,
                                     uint32_t n);
 

@@ -637,14 +637,15 @@ static void adaptive_place(struct adaptive *a, void *mem)
     start_mixing(a, room.quantizers);
 }
 
-/* A single codebook with a zero makes a dense tensor selective, too. What the first codebook
- * decides holds for all slices. */
+/* A single codebook with a zero makes a dense tensor selective, too. Flags and counters begin with
+ * code_flags(). */
 static enum pith_status adaptive_begin(struct adaptive *a)
 {
     const struct weight *w = a->w;
     enum pith_status st = PITH_OK;
     a->coder.low = 0;
     a->coder.high = UINT32_MAX;
+    a->left = a->nnz = w->nnz;
     a->selects = w->support != SUPPORT_DENSE || w->grid == GRID_PLAIN;
     if (w->grid == GRID_CODEBOOK) {
         st = pith_codebook_open(&a->group.codebooks, w->codebook.bytes, w->codebook.n_bytes,
@@ -654,21 +655,6 @@ static enum pith_status adaptive_begin(struct adaptive *a)
         if (w->n_groups == 1 && a->group.has_zero)
             a->selects = true;
     }
-    return st;
-}
-
-/* Stands before n elements from `first` on, a slice of whole rows or all of the tensor, of which
- * nnz are stored. Memory as of a new tensor; flags and counters begin with code_flags(). */
-static enum pith_status adaptive_enter(struct adaptive *a, uint64_t first, uint64_t n, uint64_t nnz)
-{
-    enum pith_status st = PITH_OK;
-    a->rows = n / a->cols;
-    a->row = a->col = 0;
-    a->element = first;
-    a->left = a->nnz = nnz;
-    a->taken = 0;
-    while (a->w->grid == GRID_CODEBOOK && a->group.end <= first && !st)
-        st = next_group(a);
     return st;
 }
 

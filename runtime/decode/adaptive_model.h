@@ -20,8 +20,16 @@
 #define PITH_ADAPTIVE_MODEL_H
 
 #include "decode/codebook_decode.h"
-#include "decode/row_slices.h"
+#include "decode/weight.h"
 #include "decode/trellis.h"
+
+#define ADAPTIVE_MAX ((UINT32_C(1) << 28) - 1) /* elements of such a tensor */
+
+/* Matrix form of a shape. */
+static inline uint64_t adaptive_rows(const struct weight *w)
+{
+    return w->shape.rank < 2 ? 1 : w->shape.dim[0];
+}
 
 #define ADAPTIVE_INPUTS 13u              /* counters of a decision and a constant */
 #define ADAPTIVE_NODES 14u               /* ranks that are counted from zero outwards */
@@ -127,7 +135,7 @@ struct adaptive {
 
     /* the tensor */
     const struct weight *w;
-    uint64_t rows, cols; /* rows of the slice at hand */
+    uint64_t rows, cols;
     uint32_t place,
         place_row;      /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
     uint32_t zero_bits; /* plain grid: low bits of the mantissa that are 0 everywhere */
@@ -135,12 +143,11 @@ struct adaptive {
     struct adaptive_group group;
 
     /* where it is */
-    uint64_t row, col;           /* in the slice */
+    uint64_t row, col;
     uint64_t element;            /* of the tensor */
-    uint64_t nnz;                /* stored elements of the slice */
+    uint64_t nnz;                /* stored elements */
     uint64_t left;               /* of them to come, of sparse tensors; else a number above 0 */
     uint64_t taken;              /* decoder: of them handed out */
-    struct row_slices slices;    /* decoder: to come */
     uint64_t last_row, last_col; /* live ones */
     uint64_t open_left;          /* elements to come in live rows and columns */
     bool row_any;

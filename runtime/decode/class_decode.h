@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* class_decode.h - elements of a stream under static tables by classes
- * (docs/format-streams.md, section 12). */
+ * (docs/format-streams.md, section 11). */
 #ifndef CLASS_DECODE_H
 #define CLASS_DECODE_H
 

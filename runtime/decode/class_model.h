@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* class_model.h - classes of elements for static rANS tables: what surrounds an element, and
- * the class that follows from it (docs/format-streams.md, section 12). The decoder
+ * the class that follows from it (docs/format-streams.md, section 11). The decoder
  * (class_decode.c) and the encoder walk through a tensor by the same functions.
  *
  *     averages of row and column, elements beside and above -> score -> class: a table of levels

@@ -75,13 +75,10 @@ struct weight {
     struct stream source_stream;
     uint64_t source_rows; /* 0: none */
     uint32_t source_back; /* how many tensors before this one; 0: none */
-    uint64_t source_nnz;  /* of a sparse one in slices: what it stores; else 0 */
-    bool source_sliced;
-    uint32_t cpu;    /* PITH_CPU_ bits that decoding may use; 0: the reference */
-    uint8_t trellis; /* adaptive, with codebooks: states of trellis.h, whose levels are
-                        coded; 0: indices are */
-    bool sliced;     /* adaptive, in slices of rows (row_slices.h) */
-    uint8_t scaled;  /* GRID_SCALED: the integers' type, i8, u8, i16 or u16; else 0 */
+    uint32_t cpu;         /* PITH_CPU_ bits that decoding may use; 0: the reference */
+    uint8_t trellis;      /* adaptive, with codebooks: states of trellis.h, whose levels are
+                             coded; 0: indices are */
+    uint8_t scaled;       /* GRID_SCALED: the integers' type, i8, u8, i16 or u16; else 0 */
 };
 
 /* Of integers with scales: the number of the scale of element i. n_scales 1: of all. Else block 0:

@@ -1,40 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_cut.c - see weight_cut.h. One decoder is opened in scratch, which tests the directory of
  * blocks; each piece goes on with a copy of it on its own stack, put where the piece begins, and
- * shares the decode table; where a code learns, each has counters of its own. The stored elements
- * of a sparse weight lie behind those that slices before count. Codebooks of groups have no entry
- * points: a piece reads those in front of its first group again, which is little
- * beside the elements of a group. */
+ * shares the decode table. Codebooks of groups have no entry points: a piece reads those in front
+ * of its first group again, which is little beside the elements of a group. */
 #include "core/build_choice.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_decoder.h"
 
 #define PIECE_ELEMENTS (UINT64_C(1) << 18) /* at least: some 0.1 ms of decoding */
-#define MAX_PIECES SLICE_PIECES            /* what learns has memory for so many */
-#define CHUNK 512u                         /* of a piece; 5.5 KB of its thread's stack */
+#define MAX_PIECES 16u
+#define CHUNK 512u /* of a piece; 5.5 KB of its thread's stack */
 
 struct pieces {
     const struct decoder *d; /* at the first value */
     uint32_t n;
     uint64_t unit; /* elements between two places where a piece can begin */
-    float *f32;    /* all elements: one of these two */
+    float *f32;    /* all elements: one of these */
     int8_t *i8;
-    uint32_t *pos; /* or of the stored ones some of these */
-    uint8_t *index;
-    float *value;
+    uint8_t *index; /* or this */
     enum pith_status st[MAX_PIECES];
 };
 
 /* A build without rANS is one for a machine without threads to speak of. */
 bool pith_weight_is_cut(const struct weight *w)
 {
-    bool dense = !is_sparse(w);
-    if (!BUILT_PART(RANS) || (!dense && !learns(w)))
-        return false;
-    if (learns(w))
-        return pith_decoder_pieces(w) > 1;
-    return has_codebook(w) && (uses_rans(w) || w->code == CODE_PLAIN) &&
-           w->count >= 2 * PIECE_ELEMENTS;
+    return BUILT_PART(RANS) && !is_sparse(w) && has_codebook(w) &&
+           (uses_rans(w) || w->code == CODE_PLAIN) && w->count >= 2 * PIECE_ELEMENTS;
 }
 
 /* The first element of piece i; the last piece ends with the weight. */
@@ -72,63 +63,6 @@ static enum pith_status decode_piece(const struct pieces *p, struct decoder *d, 
     return st;
 }
 
-static bool wants_values(const struct pieces *p)
-{
-    return p->f32 || p->i8 || p->value;
-}
-
-static void put_stored(const struct pieces *p, const struct decoder *d, uint64_t at, uint32_t n)
-{
-    for (uint32_t i = 0; p->f32 && i < n; i++)
-        p->f32[d->pos[i]] = d->value[i];
-    for (uint32_t i = 0; p->i8 && i < n; i++)
-        p->i8[d->pos[i]] = (int8_t)d->value[i];
-    if (p->pos)
-        memcpy(p->pos + at, d->pos, n * sizeof *p->pos);
-    if (p->index)
-        memcpy(p->index + at, d->index, n);
-    if (p->value)
-        memcpy(p->value + at, d->value, n * sizeof *p->value);
-}
-
-/* Stored elements number `at` to `end` of a sparse weight, which are those of its elements `first`
- * to `behind`. */
-static enum pith_status decode_stored(const struct pieces *p, struct decoder *d, uint64_t first,
-                                      uint64_t behind)
-{
-    uint32_t pos[CHUNK];
-    float value[CHUNK];
-    uint64_t at = pith_slices_stored(d->w, first / p->unit),
-             end = pith_slices_stored(d->w, (behind + p->unit - 1) / p->unit);
-    enum pith_status st = PITH_OK;
-    d->pos = pos;
-    d->value = value;
-    if (p->f32)
-        memset(p->f32 + first, 0, (size_t)(behind - first) * sizeof *p->f32);
-    if (p->i8)
-        memset(p->i8 + first, 0, (size_t)(behind - first));
-    while (at < end && !st) {
-        uint32_t n = end - at < CHUNK ? (uint32_t)(end - at) : CHUNK;
-        st = pith_decoder_positions(d, pos, n);
-        if (!st && wants_values(p))
-            st = pith_decoder_values(d, pos, 0, d->index, value, n);
-        if (!st)
-            put_stored(p, d, at, n);
-        at += n;
-    }
-    d->pos = NULL; /* they end here */
-    d->value = NULL;
-    return st;
-}
-
-/* Piece i has memory of its own behind the decoder's. */
-static enum pith_status enter_slice(struct decoder *d, uint32_t i, uint64_t slice)
-{
-    size_t away = (i + (size_t)1) * d->piece_bytes;
-    d->adaptive = (void *)((uint8_t *)d->adaptive + away);
-    return pith_adaptive_enter(d->adaptive, d->w, d->piece_mem + away, slice);
-}
-
 /* The last piece also reads the codebooks behind its own, as a whole decoder would. */
 static void run_piece(void *arg, uint32_t i)
 {
@@ -147,11 +81,8 @@ static void run_piece(void *arg, uint32_t i)
         if (!d.rans_table->single)
             pith_rans_skip(&rans, at / p->unit);
     }
-    if (learns(d.w))
-        p->st[i] = enter_slice(&d, i, at / p->unit);
-    if (!p->st[i])
-        p->st[i] = !is_sparse(d.w) ? decode_piece(p, &d, at, end) : decode_stored(p, &d, at, end);
-    if (!p->st[i] && i + 1 == p->n && wants_values(p))
+    p->st[i] = decode_piece(p, &d, at, end);
+    if (!p->st[i] && i + 1 == p->n && !p->index)
         p->st[i] = pith_decoder_finish(&d);
 }
 
@@ -160,11 +91,9 @@ static void choose_pieces(struct pieces *p)
 {
     const struct decoder *d = p->d;
     const struct weight *w = d->w;
-    p->unit = learns(w)                                ? pith_slice_elements(w)
-              : uses_rans(w) && !d->rans_table->single ? d->rans->block_symbols
-                                                       : 4096;
-    uint64_t units = (w->count + p->unit - 1) / p->unit,
-             pieces = learns(w) ? pith_decoder_pieces(w) : w->count / PIECE_ELEMENTS;
+    p->unit = uses_rans(w) && !d->rans_table->single ? d->rans->block_symbols : 4096;
+    const uint64_t units = (w->count + p->unit - 1) / p->unit;
+    uint64_t pieces = w->count / PIECE_ELEMENTS;
     pieces = pieces < units ? pieces : units;
     p->n = pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES;
 }
@@ -205,13 +134,11 @@ enum pith_status pith_weight_cut_plain(const struct op_env *env, const struct we
                                               : pith_weight_expand_plain(w, dst, scratch);
 }
 
-/* Of dense weights indices alone. */
 enum pith_status pith_weight_cut_parts(const struct op_env *env, const struct weight *w,
                                        uint32_t *pos, uint8_t *index, float *value, void *scratch)
 {
-    struct pieces p = {.pos = pos, .index = index, .value = value};
-    bool indices = has_codebook(w) && index && !pos && !value;
-    bool fits = !is_sparse(w) ? indices : pos || value;
-    return fits && cuts(env, w) ? run_pieces(env, w, &p, scratch)
-                                : pith_weight_expand_parts(w, pos, index, value, scratch);
+    struct pieces p = {.index = index};
+    return index && !pos && !value && cuts(env, w)
+               ? run_pieces(env, w, &p, scratch)
+               : pith_weight_expand_parts(w, pos, index, value, scratch);
 }

@@ -48,13 +48,9 @@ struct decoder {
     uint32_t block_left;
     struct rans_table *rans_table;
     uint32_t *rans_entries;
-    struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
-    /* What learns, and its memory. A piece has the next such, as far from the decoder's as it has a
-     * number, from 1 on. */
+    struct rans_stream *rans;  /* by pointer: a piece goes on with a copy of its own */
     struct adaptive *adaptive; /* positions, indices and elements at once */
-    uint8_t *piece_mem;
-    size_t piece_bytes;
-    struct classes *classes; /* positions and indices at once */
+    struct classes *classes;   /* positions and indices at once */
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */
@@ -67,8 +63,6 @@ struct decoder {
     uint8_t *gap_symbols, *index_symbols;
 };
 
-/* Pieces in which w is decoded at once where its code learns, 2 .. SLICE_PIECES; 0: as a whole. */
-uint32_t pith_decoder_pieces(const struct weight *w);
 /* *out: a decoder inside scratch (pith_weight_scratch_bytes, aligned here), at the first value. */
 enum pith_status pith_decoder_open(const struct weight *w, void *scratch, bool want_support,
                                    struct decoder **out);

@@ -8,7 +8,6 @@
 /* 2,048 elements of position, index and value are 18 KB: the first cache of most CPUs. */
 #define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
 #define ALIGN 64u
-#define PIECES_ROOM (UINT64_C(1) << 20)
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
@@ -57,23 +56,6 @@ static size_t buffer_bytes(const struct weight *w)
            (has_codebook(w) ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
 }
 
-/* What learns: of the decoder, and of each piece that is decoded beside others. */
-static size_t piece_bytes(const struct weight *w)
-{
-    return aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
-}
-
-/* Pieces take half as much as the elements do as floats, and a little: a plan has room for that,
- * and sizes of 32 bits. A build without rANS cuts nothing. */
-uint32_t pith_decoder_pieces(const struct weight *w)
-{
-    if (!BUILT_PART(RANS) || !BUILT_PART(SLICES) || !learns(w) || !w->sliced)
-        return 0;
-    uint64_t n = pith_slice_pieces(w), room = (2 * w->count + PIECES_ROOM) / piece_bytes(w);
-    n = n < room ? n : room;
-    return n < 2 ? 0 : (uint32_t)n;
-}
-
 /* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly as
  * pith_decoder_open() takes: the two must agree. ALIGN more is for scratch that
  * does not begin on a multiple of it. */
@@ -87,7 +69,7 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     if (has_planes(w))
         return pith_planes_scratch_bytes(w);
     if (learns(w))
-        return bytes + (1 + pith_decoder_pieces(w)) * piece_bytes(w);
+        return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (uses_classes(w))
         return bytes + aligned(sizeof(struct classes)) + aligned(pith_classes_bytes(w, true));
     if (uses_gaps(w))
@@ -212,19 +194,10 @@ static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
     return pith_rans_open(&c->stream, w->index_stream, d->n_values, &c->table, c->entries, w->cpu);
 }
 
-/* The decoder's own is followed by that of the pieces. */
-static void *take_pieces(struct decoder *d, size_t state_bytes, uint8_t **mem)
-{
-    uint8_t *state = take(mem, (1 + pith_decoder_pieces(d->w)) * piece_bytes(d->w));
-    d->piece_bytes = piece_bytes(d->w);
-    d->piece_mem = state + aligned(state_bytes);
-    return state;
-}
-
 static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
 {
-    d->adaptive = take_pieces(d, sizeof *d->adaptive, mem);
-    return pith_adaptive_open(d->adaptive, d->w, d->piece_mem);
+    d->adaptive = take(mem, aligned(sizeof *d->adaptive));
+    return pith_adaptive_open(d->adaptive, d->w, take(mem, aligned(pith_adaptive_bytes(d->w))));
 }
 
 static enum pith_status open_classes(struct decoder *d, uint8_t **mem)

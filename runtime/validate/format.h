@@ -131,7 +131,7 @@ enum short_kind {
 #define FORM_SAME_CENTROIDS 0x08u
 #define FORM_SOURCE 4u /* bits 4-6: how many tensors back the source is; 0: none */
 #define FORM_SOURCE_MAX 7u
-#define FORM_SLICED 0x80u
+#define FORM_RESERVED 0x80u
 
 /* The word before a list's entries: it is that of the list written before in this node. */
 #define LIST_AGAIN 0u

@@ -28,7 +28,7 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
 /* A bias behind its layer's weight: as long as its rows, fed by them. */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
 {
-    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->sliced &&
+    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE &&
            w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
@@ -38,7 +38,7 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
     uint32_t cols = w->shape.dim[1];
     if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
-        w->n_groups != 1 || w->sliced)
+        w->n_groups != 1)
         return SHORT_KINDS;
     if (w->source_back == 0)
         return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
@@ -190,10 +190,9 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
         /* A source must exist; find_source() tests whether it fits. */
         (form >> FORM_SOURCE & FORM_SOURCE_MAX) > p->weight_at)
         return pith_parse_corrupt(p);
-    if (form & FORM_SLICED && !BUILT_PART(SLICES))
+    if (form & FORM_RESERVED)
         return pith_parse_unsupported(p);
     w->source_back = form >> FORM_SOURCE & FORM_SOURCE_MAX;
-    w->sliced = form & FORM_SLICED;
     w->code = CODE_ADAPTIVE;
     w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
     w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;

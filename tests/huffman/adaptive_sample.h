@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "backwards.h"
 #include "guard_page.h"
 #include "decode/adaptive_decode.h"
 #include "decode/weight_cut.h"
@@ -152,26 +151,6 @@ static inline void encode(struct sample *s)
     s->w.index_stream = (struct stream){s->stream, bytes};
 }
 
-/* rows: of a slice. Sizes are written in front when all are known, which takes room. */
-static inline void encode_sliced(struct sample *s, uint64_t rows)
-{
-    struct adaptive_input in = {.w = &s->w,
-                                .mask = s->w.support != SUPPORT_DENSE ? s->mask : NULL,
-                                .index = s->index,
-                                .data = s->data};
-    size_t counted = 0, bytes = 0, room = 10 + 10 * (adaptive_rows(&s->w) / rows + 1);
-    assert_int_equal(pith_adaptive_encode_sliced(&in, rows, NULL, 0, &counted), PITH_OK);
-    free(s->stream);
-    s->stream = array(counted + room, 1);
-    assert_int_equal(pith_adaptive_encode_sliced(&in, rows, s->stream, counted - 1, &bytes),
-                     PITH_ERR_SPACE);
-    assert_int_equal(pith_adaptive_encode_sliced(&in, rows, s->stream, counted + room, &bytes),
-                     PITH_OK);
-    assert_int_equal(bytes, counted);
-    s->w.sliced = true;
-    s->w.index_stream = (struct stream){s->stream, bytes};
-}
-
 static inline struct sample make(const struct spec *spec, const struct weight *source,
                                  uint64_t *seed)
 {
@@ -247,38 +226,6 @@ static inline void check_parts(const struct sample *s, void *scratch)
     free(value);
 }
 
-/* What is in slices, by as many pieces, the last one first. */
-static inline void check_pieces(const struct sample *s, const float *whole, void *scratch)
-{
-    const struct weight *w = &s->w;
-    uint32_t calls = 0, *pos = array(w->nnz, sizeof *pos), *pos2 = array(w->nnz, sizeof *pos);
-    uint8_t *index = array(w->nnz, 1), *index2 = array(w->nnz, 1);
-    float *value = array(w->nnz, sizeof *value), *value2 = array(w->nnz, sizeof *value);
-    float *cut = array(w->count, sizeof *cut);
-    struct op_env env = {.user = &calls, .parallel_for = backwards};
-    bool codebook = w->grid == GRID_CODEBOOK, dense = w->support == SUPPORT_DENSE;
-    assert_int_equal(pith_weight_cut_f32(&env, w, cut, scratch), PITH_OK);
-    assert_memory_equal(cut, whole, w->count * sizeof *cut);
-    for (uint32_t k = 0; k < 4; k++) {
-        uint32_t *p = k % 2 ? NULL : pos, *p2 = k % 2 ? NULL : pos2;
-        float *v = k / 2 ? NULL : value, *v2 = k / 2 ? NULL : value2;
-        uint8_t *i = codebook ? index : NULL, *i2 = codebook ? index2 : NULL;
-        assert_int_equal(pith_weight_expand_parts(w, p, i, v, scratch), PITH_OK);
-        assert_int_equal(pith_weight_cut_parts(&env, w, p2, i2, v2, scratch), PITH_OK);
-        assert_memory_equal(pos2, pos, w->nnz * sizeof *pos);
-        assert_memory_equal(index2, index, w->nnz);
-        assert_memory_equal(value2, value, w->nnz * sizeof *value);
-    }
-    assert_int_equal(calls, !dense ? 4 : codebook ? 2 : 1);
-    free(pos);
-    free(pos2);
-    free(index);
-    free(index2);
-    free(value);
-    free(value2);
-    free(cut);
-}
-
 /* Stream, scratch and result each end at a page that nothing follows. */
 static inline void check(struct sample *s)
 {
@@ -292,9 +239,7 @@ static inline void check(struct sample *s)
     for (uint64_t i = 0; i < w->count; i++)
         assert_int_equal(f32_bits(((const float *)out.data)[i]), value_bits(s, i));
     check_parts(s, scratch.data);
-    assert_int_equal(pith_weight_is_cut(w), w->sliced);
-    if (w->sliced)
-        check_pieces(s, out.data, scratch.data);
+    assert_false(pith_weight_is_cut(w));
     rows_agree(w, PITH_OK, out.data);
     if (w->grid == GRID_PLAIN)
         assert_int_equal(pith_weight_expand_plain(w, out.data, scratch.data), PITH_OK);
@@ -360,14 +305,6 @@ static inline enum pith_status decode(const struct weight *w, float *dst)
     enum pith_status st = pith_weight_expand_f32(w, dst, scratch);
     assert_true(st == PITH_OK || st == PITH_ERR_CORRUPT);
     rows_agree(w, st, dst);
-    if (w->sliced) {
-        struct op_env env = {.parallel_for = backwards};
-        float *cut = array(w->count, sizeof *cut);
-        assert_int_equal(pith_weight_cut_f32(&env, w, cut, scratch), st);
-        if (st == PITH_OK)
-            assert_memory_equal(cut, dst, w->count * sizeof *cut);
-        free(cut);
-    }
     free(scratch);
     return st;
 }

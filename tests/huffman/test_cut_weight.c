@@ -8,7 +8,6 @@
 #include "test_run.h"
 #include "backwards.h"
 #include "guard_page.h"
-#include "huffman/adaptive_encode.h"
 #include "core/bytes.h"
 #include "op_interface/op_exec.h"
 #include "huffman/rans_encode.h"
@@ -83,21 +82,6 @@ static void set_plain(struct big *b)
     b->w.index_stream = (struct stream){b->stream, COUNT / 2 + COUNT % 2};
 }
 
-/* Of many rows, as each piece remembers all columns: four slices, whose ends are none of groups. */
-static void set_adaptive(struct big *b)
-{
-    size_t cap = 2 * (size_t)COUNT;
-    struct adaptive_input in = {.w = &b->w, .index = symbol};
-    b->w.shape = (struct shape){2, {COLS, ROWS}};
-    b->stream = malloc(cap);
-    b->w.code = CODE_ADAPTIVE;
-    b->w.sliced = true;
-    assert_int_equal(
-        pith_adaptive_encode_sliced(&in, COLS / 4 + 9, b->stream, cap, &b->w.index_stream.n_bytes),
-        PITH_OK);
-    b->w.index_stream.bytes = b->stream;
-}
-
 static struct big *make(enum weight_code code, enum pith_type type, uint32_t groups)
 {
     struct big *b = calloc(1, sizeof *b);
@@ -110,8 +94,6 @@ static struct big *make(enum weight_code code, enum pith_type type, uint32_t gro
     set_codebooks(b, groups);
     if (code == CODE_RANS)
         set_rans(b);
-    else if (code == CODE_ADAPTIVE)
-        set_adaptive(b);
     else
         set_plain(b);
     b->scratch = malloc(pith_weight_scratch_bytes(&b->w));
@@ -140,10 +122,10 @@ static void test_same_bits(void **state)
     (void)state;
     float *cut = malloc(COUNT * sizeof *cut), *whole = malloc(COUNT * sizeof *whole);
     uint8_t *index = malloc(COUNT), *as_i8 = malloc(COUNT), *whole_i8 = malloc(COUNT);
-    for (uint32_t k = 0; k < 6; k++) {
-        static const enum weight_code codes[] = {CODE_PLAIN, CODE_RANS, CODE_ADAPTIVE};
-        enum weight_code code = codes[k % 3];
-        struct big *b = make(code, PITH_F32, k < 3 ? 1 : ROWS), *i8 = make(code, PITH_I8, ROWS);
+    for (uint32_t k = 0; k < 4; k++) {
+        static const enum weight_code codes[] = {CODE_PLAIN, CODE_RANS};
+        enum weight_code code = codes[k % 2];
+        struct big *b = make(code, PITH_F32, k < 2 ? 1 : ROWS), *i8 = make(code, PITH_I8, ROWS);
         assert_true(pith_weight_is_cut(&b->w));
         assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, cut, b->scratch), PITH_OK);
         assert_int_equal(pith_weight_expand_f32(&b->w, whole, b->scratch), PITH_OK);
@@ -214,28 +196,6 @@ static void test_damage(void **state)
     let_go(b);
 }
 
-/* The same of slices: in the directory, in the code of any. */
-static void test_damaged_slices(void **state)
-{
-    (void)state;
-    struct big *b = make(CODE_ADAPTIVE, PITH_F32, 1);
-    float *value = malloc(COUNT * sizeof *value);
-    uint64_t seed = SEED;
-    for (uint32_t i = 0; i < TEST_ROUNDS(16, 8); i++) {
-        size_t at = i < 8 ? i : random_u64(&seed) % b->w.index_stream.n_bytes;
-        b->stream[at] ^= (uint8_t)(1u << i % 8);
-        void *scratch = malloc(pith_weight_scratch_bytes(&b->w)); /* there may be other pieces */
-        assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, value, scratch), PITH_ERR_CORRUPT);
-        free(scratch);
-        b->stream[at] ^= (uint8_t)(1u << i % 8);
-    }
-    assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, value, b->scratch), PITH_OK);
-    b->w.sliced = false;
-    assert_false(pith_weight_is_cut(&b->w));
-    free(value);
-    let_go(b);
-}
-
 /* A table of one symbol, and symbols that name no centroid. */
 static void test_tables(void **state)
 {
@@ -259,8 +219,9 @@ static void test_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_not_cut),
-        cmocka_unit_test(test_damage),    cmocka_unit_test(test_damaged_slices),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_not_cut),
+        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_tables),
     };
     fill();

@@ -555,52 +555,6 @@ TEST(streams_are_chosen_by_bytes_and_time)
     }
 }
 
-struct costs {
-    uint32_t calls, rows[4];
-    size_t each; /* of each slice but the first */
-};
-
-static enum pith_status slices_that_cost(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
-                                         size_t *bytes)
-{
-    struct costs *c = *(struct costs *const *)arg;
-    (void)dst;
-    assert_in_range(c->calls, 0, 3);
-    c->rows[c->calls++] = (uint32_t)rows;
-    *bytes = 600000 + (1024 / rows - 1) * c->each;
-    return *bytes > cap ? PITH_ERR_SPACE : PITH_OK;
-}
-
-/* As many slices as take a 256th more, which is 2,343 bytes; none where two are too many, where
- * others take less, or where all have no room. */
-TEST(slices_take_a_256th)
-{
-    static const struct {
-        size_t each;
-        uint64_t below;
-        uint32_t calls, rows; /* of the last call; 0: no slices */
-    } want[] = {{50, 700000, 1, 32},  {100, 700000, 2, 43}, {781, 700000, 2, 342},
-                {2400, 700000, 1, 0}, {50, 600500, 2, 103}, {50, 600001, 1, 0},
-                {50, 2, 0, 0}};
-    struct weight w = {.shape = {2, {1024, 4096}}, .count = 1024 * 4096};
-    for (uint32_t i = 0; i < sizeof want / sizeof *want; i++) {
-        struct costs c = {.each = want[i].each}, *arg = &c;
-        struct byte_out sliced = {0};
-        struct pack_slices s = {.w = &w,
-                                .bytes = 600000,
-                                .below = want[i].below,
-                                .head = 5,
-                                .encode = slices_that_cost,
-                                .arg = &arg};
-        assert_int_equal(pith_pack_slices(&s, &sliced), PITH_OK);
-        assert_int_equal(sliced.data != NULL, want[i].rows > 0);
-        assert_int_equal(c.calls, want[i].calls);
-        if (sliced.data)
-            assert_int_equal(c.rows[c.calls - 1], want[i].rows);
-        pith_out_clear(&sliced);
-    }
-}
-
 TEST(random_models_round_trip)
 {
     for (uint64_t seed = 1; seed <= TEST_ROUNDS(200, 80); seed++) {

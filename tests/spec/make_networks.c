@@ -443,7 +443,7 @@ static void classes(void)
     add_tensors(0, small, 3, 94);
     finish("classes", &compact);
     add_tensors(0, &floats, 1, 93);
-    finish("adaptive_sliced", &compact);
+    finish("adaptive_floats", &compact);
 }
 
 static void far_tables(void)

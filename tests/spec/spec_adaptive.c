@@ -5,7 +5,6 @@
 #include "spec_codebook.h"
 #include "spec_flags.h"
 #include "spec_sizes.h"
-#include "spec_slices.h"
 
 static uint32_t last_back(const struct view *v, uint64_t k)
 {
@@ -185,19 +184,18 @@ static void start_counters(struct model *m, struct view *v, struct counter store
 }
 
 /* mask: [count] zeroed; bits: [count] zeroed, of the f32. */
-static void read_adaptive_slice(const struct tensor *t, const struct slice *s, uint8_t *mask,
-                                uint32_t *bits)
+static void read_elements(const struct tensor *t, uint8_t *mask, uint32_t *bits)
 {
     struct model *m = zeroed(1, sizeof *m);
     bool selective = is_selective(t), sparse = t->support != 0;
-    uint64_t rows = s->rows, cols = t->count / rows_of(t), line, z = 0, flagged_rows = 0,
+    uint64_t rows = rows_of(t), cols = t->count / rows, line, z = 0, flagged_rows = 0,
              flagged_cols = 0;
-    uint64_t last_row = 0, last_col = 0, chosen_all = 0, left_n = s->stored;
+    uint64_t last_row = 0, last_col = 0, chosen_all = 0, left_n = t->nnz;
     uint8_t *row_flag = NULL, *col_flag = NULL, *col_any = zeroed(cols, 1);
     uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
     struct view v = {.column = zeroed(cols, sizeof *v.column), .cols = cols};
     struct counter stored = new_counter;
-    open_code(m, s->bytes);
+    open_code(m, t->elements);
     find_places(t, cols, &v.place, &line);
     start_mixing(m);
     if (selective) {
@@ -208,7 +206,7 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
     for (int i = 0; t->grid == 0 && i < 5; i++) {
         z = 2 * z + decide(m, 32768);
     }
-    must(z <= 23, s->bytes.at, "a mantissa has 23 bits");
+    must(z <= 23, t->elements.at, "a mantissa has 23 bits");
     for (uint64_t i = 0; selective && i < rows; i++) {
         flagged_rows += row_flag[i];
         last_row = row_flag[i] == 1 ? i : last_row;
@@ -219,7 +217,7 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
     }
     uint64_t places = flagged_rows * flagged_cols;
     if (sparse && places > 0) {
-        uint64_t q = (s->stored << 20) / places;
+        uint64_t q = (t->nnz << 20) / places;
         stored.P = 4 * between((int64_t)q, 1000, 1046000);
         stored.n = 1;
     }
@@ -229,8 +227,8 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
     start_sizes(m, &v, stored);
     bool row_any = false;
     m->states = t->trellis;
-    for (uint64_t i = s->first * cols; i < (s->first + rows) * cols; i++) {
-        uint64_t r = i / cols - s->first;
+    for (uint64_t i = 0; i < t->count; i++) {
+        uint64_t r = i / cols;
         uint32_t last = 0;
         bool chosen = true;
         v.c = i % cols;
@@ -287,8 +285,8 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
                        (m->k % 2 == 1 ? 2 : 0);
         }
     }
-    must(!sparse || chosen_all == s->stored, s->bytes.at, "as many stored elements as declared");
-    check_code_end(m, s->bytes);
+    must(!sparse || chosen_all == t->nnz, t->elements.at, "as many stored elements as declared");
+    check_code_end(m, t->elements);
     free(v.column);
     free(row_flag);
     free(col_flag);
@@ -301,15 +299,7 @@ void read_adaptive_values(const struct tensor *t, uint8_t *value)
 {
     uint8_t *mask = zeroed(t->count, 1);
     uint32_t *bits = zeroed(t->count, sizeof *bits);
-    struct slices all = slices_of(t);
-    struct slice s;
-    while (next_slice(t, &all, &s)) {
-        if (s.stored > 0) {
-            read_adaptive_slice(t, &s, mask, bits);
-        } else {
-            must(left(&s.bytes) == 0, s.bytes.at, "a slice that stores nothing has no bytes");
-        }
-    }
+    read_elements(t, mask, bits);
     for (uint64_t i = 0; i < t->count; i++) {
         write_value(t, value, i, mask[i] == 1 ? bits[i] : 0);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_classes.c - tensors coded by classes (S12). */
+/* spec_classes.c - tensors coded by classes (S11). */
 #include "spec_classes.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_classes.h - the elements of tensors coded by classes: S12. */
+/* spec_classes.h - the elements of tensors coded by classes: S11. */
 #ifndef SPEC_CLASSES_H
 #define SPEC_CLASSES_H
 

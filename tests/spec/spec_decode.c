@@ -16,13 +16,12 @@
  *     spec_chunks     F1 F2 F3    headers and chunks
  *     spec_huffman    S2          Huffman tables
  *     spec_rans       S10         rANS tables and streams
- *     spec_classes    S12         tensors coded by classes
+ *     spec_classes    S11         tensors coded by classes
  *     spec_tables     F6 S5       the list of tables
  *     spec_coded      S3          coded streams
  *     spec_tensor     F5 F6       what is known of a tensor
  *     spec_support    S5          which elements are stored
  *     spec_codebook   S6          centroids
- *     spec_slices     S11         slices of rows
  *     spec_model      S8          adaptive streams: arithmetic code, counters
  *     spec_sizes      S8          their mixed decisions, sizes
  *     spec_flags      S8          their rows and columns

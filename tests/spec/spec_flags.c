@@ -5,7 +5,11 @@
 #include <string.h>
 #include "spec_codebook.h"
 #include "spec_sizes.h"
-#include "spec_slices.h"
+
+uint64_t rows_of(const struct tensor *t)
+{
+    return t->rank < 2 ? 1 : t->dim[0];
+}
 
 bool is_selective(const struct tensor *t)
 {
@@ -35,22 +39,10 @@ uint8_t *read_row_flags(struct model *m, uint64_t rows)
     return flag;
 }
 
-/* Of all slices; one row has no flag, and nothing is written of a slice that stores nothing. */
 static uint8_t *read_source_flags(struct model *m, const struct tensor *source)
 {
-    uint8_t *flag = zeroed(rows_of(source), 1);
-    struct slices all = slices_of(source);
-    struct slice s;
-    while (next_slice(source, &all, &s)) {
-        flag[s.first] = s.stored > 0;
-        if (s.rows > 1 && s.stored > 0) {
-            open_code(m, s.bytes);
-            uint8_t *part = read_row_flags(m, s.rows);
-            memcpy(flag + s.first, part, s.rows);
-            free(part);
-        }
-    }
-    return flag;
+    open_code(m, source->elements);
+    return read_row_flags(m, rows_of(source));
 }
 
 static uint32_t flag_back(const uint8_t *flag, uint64_t i, uint64_t k)

@@ -7,6 +7,7 @@
 #include "spec_model.h"
 #include "spec_tensor.h"
 
+uint64_t rows_of(const struct tensor *t);
 bool is_selective(const struct tensor *t);
 
 /* Of a tensor of so many columns. */

@@ -95,7 +95,7 @@ static void read_form(struct span *s, struct tensor *t, uint32_t form, uint32_t 
     t->n_groups = 1;
     t->nnz = t->count;
     t->source_back = form >> 4 & 7;
-    t->sliced = form >> 7 & 1;
+    must(form < 128, at, "bit 7 of a form is 0");
     if (codebook) {
         t->grid = groups ? 3 : 1;
         t->n_centroids = same ? *last_centroids : u8(s) + 1u;
@@ -123,7 +123,7 @@ static uint32_t short_kind(const struct tensor *t, uint64_t i)
 {
     uint32_t R = fed_by(t, i), code = shape_code_of(t, i > 0 ? t - 1 : NULL);
     bool conv = code == 5;
-    if ((code != 2 && !conv) || t->grid != 1 || t->sliced) {
+    if ((code != 2 && !conv) || t->grid != 1) {
         return 6;
     }
     if (t->source_back == 0) {

@@ -25,13 +25,6 @@ void print_shape(uint32_t type, uint32_t rank, const uint32_t *dim)
     printf("]");
 }
 
-static const char *adaptive_kind(const struct tensor *t)
-{
-    static const char *const kind[2][2] = {{"adaptive", "adaptive trellis"},
-                                           {"adaptive sliced", "adaptive sliced trellis"}};
-    return kind[t->sliced][t->trellis > 0];
-}
-
 void print_tensor(uint64_t number, const struct tensor *t)
 {
     static const char *const support[] = {"dense", "bitmap", "coded", "sparse"};
@@ -48,7 +41,7 @@ void print_tensor(uint64_t number, const struct tensor *t)
            : t->grid == 0   ? "plain"
            : t->grid < 3    ? "codebook"
                             : "codebooks",
-           t->adaptive          ? adaptive_kind(t)
+           t->adaptive          ? t->trellis > 0 ? "adaptive trellis" : "adaptive"
            : t->planes          ? "planes"
            : t->rans            ? "rans"
            : t->classes         ? t->trellis ? "classes trellis" : "classes"

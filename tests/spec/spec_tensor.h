@@ -21,7 +21,7 @@ struct tensor {
     uint32_t integers; /* their type, of a tensor of integers with scales; 0: another tensor */
     uint32_t axis;
     uint64_t block; /* 0: a scale for each place of the axis */
-    bool adaptive, planes, rans, classes, sliced;
+    bool adaptive, planes, rans, classes;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
