@@ -256,20 +256,6 @@ enum pith_status pith_layer_factor_low(struct layer_moments *m, double centre, c
     return ok ? PITH_OK : pith_error_no_memory(err);
 }
 
-double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, const float *g,
-                                 double *room)
-{
-    const size_t n = f->n, *order = f->order + group * n;
-    const double *u = f->u + group * n * n;
-    double sum = 0;
-    for (size_t j = 0; j < n; j++)
-        room[j] = (double)g[order[j]];
-    pith_cholesky_forward(u, n, room);
-    for (size_t j = 0; j < n; j++)
-        sum += room[j] * u[j * n + j] * room[j] * u[j * n + j];
-    return sum;
-}
-
 /* ---- targets --------------------------------------------------------------------------------- */
 
 struct targets {

@@ -61,12 +61,6 @@ void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
 /* How much to damp: PITH_LAYER_DAMPING and the shrinkage; data-free 0. */
 double pith_layer_damping(const struct layer_moments *m);
 
-/* g [n] is a gradient by the weights of a row: the variance of what it changes by when each of the
- * row's roundings has variance 1, and others make up for it: |D U^-T g|^2, D the diagonal of U, as
- * errors are e = U^-1 D r of the roundings r. Not data-free. room: [n] */
-double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, const float *g,
-                                 double *room);
-
 /* The targets of all rows of w [rows, n], so many for each group, with twice the shrinkage; cross
  * is not needed any more, u has its damping again. The same bits for any number of threads.
  * PITH_ERR_MEMORY. */

@@ -105,39 +105,18 @@ void pith_integer_rows_end(struct integer_rows *r)
     pith_layer_rows_end(&r->goal);
 }
 
-#define LANES 8u
-
-/* Products of integers: below 2^53, so sums are exact in any order. */
-double pith_integer_dot(const int16_t *q, const float *row, uint64_t n)
-{
-    double lane[LANES] = {0}, sum = 0;
-    uint64_t k = 0;
-    for (; k + LANES <= n; k += LANES)
-        for (uint32_t i = 0; i < LANES; i++)
-            lane[i] += (double)q[k + i] * (double)row[k + i];
-    for (; k < n; k++)
-        sum += (double)q[k] * (double)row[k];
-    for (uint32_t i = 0; i < LANES; i++)
-        sum += lane[i];
-    return sum;
-}
-
 bool pith_row_reader_open(struct row_reader *reader, const struct integer_rows *rows)
 {
     *reader = (struct row_reader){.rows = rows,
                                   .x = malloc((size_t)rows->x.elems * sizeof(float)),
-                                  .y = malloc((size_t)(rows->goal.elems + 1) * sizeof(float)),
-                                  .row = malloc(rows->x.n * sizeof(float)),
-                                  .goal = malloc((rows->goal.n + 1) * sizeof(float))};
-    return reader->x && reader->y && reader->row && reader->goal;
+                                  .y = malloc((size_t)(rows->goal.elems + 1) * sizeof(float))};
+    return reader->x && reader->y;
 }
 
 void pith_row_reader_close(struct row_reader *reader)
 {
     free(reader->x);
     free(reader->y);
-    free(reader->row);
-    free(reader->goal);
 }
 
 void pith_row_reader_sample(struct row_reader *reader, uint64_t sample)
@@ -145,11 +124,4 @@ void pith_row_reader_sample(struct row_reader *reader, uint64_t sample)
     read_integers(reader->rows, sample, reader->x, NULL);
     if (reader->rows->goal.n)
         read_goal(reader->rows, sample, reader->y, NULL);
-}
-
-void pith_row_reader_at(struct row_reader *reader, uint32_t group, uint64_t position)
-{
-    pith_layer_row(&reader->rows->x, reader->x, group, position, reader->row);
-    if (reader->rows->goal.n)
-        pith_layer_row(&reader->rows->goal, reader->y, group, position, reader->goal);
 }

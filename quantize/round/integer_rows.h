@@ -21,21 +21,15 @@ enum pith_status pith_integer_rows(const struct layer_inputs *in, const struct i
                                    struct integer_rows *r);
 void pith_integer_rows_end(struct integer_rows *r);
 
-/* The sum of q[k] * row[k] over n columns. */
-double pith_integer_dot(const int16_t *q, const float *row, uint64_t n);
-
 /* Samples read one by one. */
 struct row_reader {
     const struct integer_rows *rows;
-    float *x, *y;      /* a sample's */
-    float *row, *goal; /* [x.n], [goal.n] */
+    float *x, *y; /* a sample's */
 };
 
 /* False: no memory. Close in any case. */
 bool pith_row_reader_open(struct row_reader *reader, const struct integer_rows *rows);
 void pith_row_reader_close(struct row_reader *reader);
 void pith_row_reader_sample(struct row_reader *reader, uint64_t sample);
-/* row, and if it is known goal, of a group at a position. */
-void pith_row_reader_at(struct row_reader *reader, uint32_t group, uint64_t position);
 
 #endif

@@ -514,15 +514,4 @@ TEST(targets_have_twice_the_shrinkage)
     pith_layer_moments_end(&m);
 }
 
-/* Of H = (4 2; 2 2) and U = (sqrt 2, sqrt 2; 0, sqrt 2): a rounding of 1 of column 0, which is
- * rounded first, moves column 1 by -1, one of column 1 nothing else; so of g = (3 5) the noise is
- * (3 - 5)^2 + 5^2. */
-TEST(noise_of_two_columns)
-{
-    struct layer_factor f = two_columns(0);
-    double room[2];
-    assert_true(fabs(pith_layer_gradient_noise(&f, 0, ((float[]){3, 5}), room) - 29) < 1e-9);
-    pith_layer_factor_end(&f);
-}
-
 RUN_TESTS

@@ -146,12 +146,6 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
     return status;
 }
 
-struct parametrization *pith_optimizer_numbers(struct optimizer *o, uint32_t *n)
-{
-    *n = o->n;
-    return o->of;
-}
-
 /* Whatever a step leaves for the next one belongs here, or in what is called. */
 void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
 {

@@ -16,8 +16,6 @@ enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
                                     struct optimizer **o, struct pith_error *err);
 void pith_optimizer_free(struct optimizer *o); /* accepts NULL */
-/* What is free to move of each parameter of the tape. */
-struct parametrization *pith_optimizer_numbers(struct optimizer *o, uint32_t *n);
 /* One step with the gradients that the tape holds, divided by n_samples. Returns the norm of the
  * gradient before clipping; not finite: nothing was changed. */
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples);
