@@ -69,6 +69,60 @@ TEST(idx_is_as_long_as_it_says)
     expect_idx(two, 7, PITH_ERR_CORRUPT, "f: not an IDX file");
 }
 
+/* A picture's sides and area are limited; other files of bytes are numbers. */
+TEST(idx_pictures_are_limited)
+{
+    static const struct {
+        uint8_t rows[4], cols[4];
+        uint32_t bytes;
+        bool pictures;
+    } cases[] = {{{0, 0, 0, 1}, {0, 1, 0, 0}, IMAGE_MAX_SIDE, true},
+                 {{0, 1, 0, 0}, {0, 0, 0, 1}, IMAGE_MAX_SIDE, true},
+                 {{0, 0, 0, 1}, {0, 1, 0, 1}, IMAGE_MAX_SIDE + 1, false},
+                 {{0, 1, 0, 1}, {0, 0, 0, 1}, IMAGE_MAX_SIDE + 1, false},
+                 {{0, 0, 0x20, 0}, {0, 0, 0x20, 0}, IMAGE_MAX_PIXELS, true},
+                 {{0, 0, 0x20, 0}, {0, 0, 0x20, 1}, IMAGE_MAX_PIXELS + 0x2000, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct guarded g = guard_new(16 + cases[i].bytes, 1);
+        struct pith_error err = {0};
+        memcpy(g.data, "\0\0\x08\3\0\0\0\1", 8);
+        memcpy((uint8_t *)g.data + 8, cases[i].rows, 4);
+        memcpy((uint8_t *)g.data + 12, cases[i].cols, 4);
+        struct data_source s = {.file = {-1, g.data, 16 + cases[i].bytes, "f"}};
+        assert_int_equal(pith_idx_open(&s, &err), PITH_OK);
+        assert_int_equal(s.pictures, cases[i].pictures);
+        guard_free(&g);
+    }
+}
+
+/* What a file begins with is known by as many bytes as its mark has, and none is read behind. */
+TEST(marks_are_whole)
+{
+    static const struct {
+        bool (*is)(const void *head, size_t n);
+        bool (*is_too)(const uint8_t *head, size_t n);
+        const char *mark;
+        size_t n;
+    } cases[] = {{pith_is_npy, NULL, "\x93NUMPY\1", 8},
+                 {pith_is_png, NULL, "\x89PNG\r\n\x1a\n", 8},
+                 {pith_is_jpeg, NULL, "\xff\xd8\xff", 3},
+                 {NULL, pith_is_zip, "PK\3\4", 4},
+                 {NULL, pith_is_idx, "\0\0\x08\1\0\0\0\1", 8},
+                 {NULL, pith_is_packed, "\x1f\x8b\x08", 3},
+                 {NULL, pith_is_packed, "\xfd\x37zXZ", 5},
+                 {NULL, pith_is_packed, "\x28\xb5\x2f\xfd", 4},
+                 {NULL, pith_is_packed, "BZh", 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t n = 0; n <= cases[i].n; n++) {
+            struct guarded g = guard_new(n, 1);
+            memcpy(g.data, cases[i].mark, n);
+            const bool is = cases[i].is ? cases[i].is(g.data, n) : cases[i].is_too(g.data, n);
+            if (is != (n == cases[i].n))
+                fail_msg("mark %zu, %zu bytes of it", i, n);
+            guard_free(&g);
+        }
+}
+
 TEST(there_are_samples_and_they_have_values)
 {
     static const uint8_t no_values[] = {0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 0};

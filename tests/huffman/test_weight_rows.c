@@ -167,7 +167,7 @@ TEST(damage)
                        : i == 1 ? c.w.index_table.n_bytes
                                 : streams[i - 2]->n_bytes;
             for (size_t bit = 0; bit < 8 * n;
-                 bit += form < 3 * CASE_CODES ? TEST_ROUNDS(1, 5) : TEST_ROUNDS(7, 23)) {
+                 bit += form < 3 * CASE_CODES ? TEST_ROUNDS(1, 13) : TEST_ROUNDS(7, 61)) {
                 c.bytes[i][bit / 8] ^= (uint8_t)(1u << (bit % 8));
                 compare(&c.w);
                 c.bytes[i][bit / 8] ^= (uint8_t)(1u << (bit % 8));

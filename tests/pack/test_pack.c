@@ -195,7 +195,7 @@ TEST(compact_lenet_costs_little)
  * short ones as long as that costs no stream more. */
 static void check_trained_lenet(uint32_t one_of)
 {
-    struct pith_model *m = sample_lenet(1, 40);
+    struct pith_model *m = sample_lenet(1, 20);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_const *c = m->values[i].constant;
         if (c && one_of == 1 && c->count == 25000) {
@@ -280,7 +280,7 @@ TEST(masked_vectors_without_a_0)
 /* The weights of a LeNet-5 on a grid of so many levels, of which 5 are used; a tenth is kept. */
 static struct pith_model *of_five_levels(uint32_t levels)
 {
-    struct pith_model *m = sample_lenet(1, 40);
+    struct pith_model *m = sample_lenet(1, 20);
     for (uint32_t i = 0; i < m->n_values; i++) {
         struct pith_const *c = m->values[i].constant;
         if (!c || m->values[i].rank < 2)
@@ -557,7 +557,7 @@ TEST(streams_are_chosen_by_bytes_and_time)
 
 TEST(random_models_round_trip)
 {
-    for (uint64_t seed = 1; seed <= TEST_ROUNDS(200, 80); seed++) {
+    for (uint64_t seed = 1; seed <= TEST_ROUNDS(200, 30); seed++) {
         struct pith_model *m = sample_random_model(seed);
         round_trip(m, seed);
         pith_model_free(m);
@@ -587,7 +587,7 @@ static void check_account(const struct pith_buffer *file)
 
 TEST(every_byte_is_accounted_for)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= TEST_ROUNDS(60, 20); seed++) {
         struct pith_model *m = sample_random_model(seed);
         struct pith_buffer file = pack(m, false, true);
         check_account(&file);

@@ -19,7 +19,7 @@
 
 #define FOLDER "tests/golden/"
 #define DATA_STEP 61u
-#define MOST_DATA 128u
+#define MOST_DATA 64u
 #define MAX_BYTES (1u << 20) /* of tensors: lengths that became absurd are a limit */
 #define FEWEST 1000u         /* refusals */
 

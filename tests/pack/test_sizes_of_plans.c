@@ -122,6 +122,32 @@ static enum pith_status plan_at(struct pith_plans *p, uint32_t size, struct pith
     return pith_plans_get(p, 0, plan, err);
 }
 
+/* A size that is 0 is 1 in a file; the model keeps it. */
+static void test_empty_is_packed_as_1(void **state)
+{
+    (void)state;
+    struct pith_model *m = begin();
+    struct pith_buffer packed[2] = {{0}};
+    struct pith_error err = {0};
+    const uint32_t in[] = {step(m, PITH_OP_RELU, "relu", X, PITH_VALUE_NONE), Y};
+    m->outputs[m->n_outputs++] = add_node(m, PITH_OP_CONCAT, "join", "joined", 2, in)->out[0];
+    attr(m)[ATTR_AXIS] = 0;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    assert_int_equal(pith_model_read_sizes(m, "size P 2 9\ndim 0 0 P\ndim 1 0 P + 2", &err),
+                     PITH_OK);
+    for (uint32_t p = 0; p < 2; p++) {
+        assert_int_equal(pith_model_set_sizes(m, &p, &err), PITH_OK);
+        assert_int_equal(pith_model_pack(m, NULL, &packed[p], &err), PITH_OK);
+        assert_int_equal(m->sizes[0].value, p);
+        assert_int_equal(m->values[X].dim[0], p);
+    }
+    assert_int_equal(packed[0].bytes, packed[1].bytes);
+    assert_memory_equal(packed[0].data, packed[1].data, packed[0].bytes);
+    pith_buffer_free(&packed[0]);
+    pith_buffer_free(&packed[1]);
+    pith_model_free(m);
+}
+
 /* Concat(Relu(x), first rows of y + P constants, y) */
 static struct pith_buffer joined(void)
 {
@@ -273,6 +299,7 @@ static void test_seen_sizes_cost_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty_is_packed_as_1),
         cmocka_unit_test(test_empty_is_left_out),
         cmocka_unit_test(test_empty_is_refused),
         cmocka_unit_test(test_not_taken),

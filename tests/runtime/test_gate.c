@@ -648,6 +648,8 @@ TEST(prefixes)
         {"a scale a place", GRAPH(SCALED "\x01\x03\x02\x04"), NONE, ZEROS_10 "ssssssss", 18, GOOD},
         {"scales along the axis behind the last", GRAPH(SCALED "\x01\x03\x06\x04"), NONE, ZEROS_10,
          10, BAD},
+        {"blocks along the axis behind the last", GRAPH(SCALED "\x01\x03\x08\x02\x04"), NONE,
+         ZEROS_10, 10, BAD},
         {"scales along an axis of one", GRAPH("\x00\x01\x01\x01\x78\x07\x7f\x01\x01\x02\x04"), NONE,
          "ssssii", 6, BAD},
         {"blocks of two", GRAPH(SCALED "\x01\x03\x04\x02\x04"), NONE, ZEROS_10 "ssss", 14, GOOD},
@@ -656,6 +658,40 @@ TEST(prefixes)
         {"a layout past all", GRAPH(SCALED "\x01\x03\x22\x04"), NONE, ZEROS_10, 10, BAD},
     };
     check_cases(cases, sizeof cases / sizeof *cases);
+}
+
+/* Numbers of the caller are for inputs, dimensions and attributes that there are. */
+TEST(changes_of_what_there_is)
+{
+    static struct made f;
+    static _Alignas(64) uint8_t mem[1 << 14];
+    struct graph g;
+    struct tview *shapes;
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    make_parts(&f, GRAPH("\x00\x01\x03\x01\x78\x07\x7f\x01\x03\x00\x04"), NONE, ZEROS_10, 10);
+    const struct graph_bytes from = {f.data, f.bytes, 0};
+    const struct graph_room room = {mem, sizeof mem};
+    assert_int_equal(pith_graph_read(from, &opts, room, &g, &shapes, NULL), PITH_OK);
+    const uint32_t inputs = g.n_inputs, rank = g.inputs[0].shape.rank, nodes = g.n_nodes;
+    const struct {
+        struct pith_change change;
+        enum pith_status status;
+    } cases[] = {
+        {{PITH_CHANGE_INPUT, 0, 3}, PITH_OK},
+        {{PITH_CHANGE_INPUT, 0, -1}, PITH_ERR_CORRUPT},
+        {{PITH_CHANGE_INPUT, rank, 1}, PITH_ERR_CORRUPT},
+        {{PITH_CHANGE_INPUT, inputs * PITH_MAX_RANK, 1}, PITH_ERR_CORRUPT},
+        {{0, g.nodes[0].info->n_slots, 0}, PITH_ERR_CORRUPT},
+        {{nodes, 0, 0}, PITH_ERR_CORRUPT},
+    };
+    opts.n_changes = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        opts.changes = &cases[i].change;
+        enum pith_status st = pith_graph_read(from, &opts, room, &g, &shapes, NULL);
+        if (st != cases[i].status)
+            fail_msg("change %zu: status %d", i, st);
+    }
 }
 
 /* Reported in the first pass, which needs no memory: the second would look for the source. */

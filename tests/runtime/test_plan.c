@@ -290,16 +290,26 @@ static void small_graph(void)
     gd_output(gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, r, c));
 }
 
-TEST(test_sizes)
+/* What is kept of many weights is longer than what reading the graph takes. */
+static void many_weights(void)
 {
-    small_graph();
+    gd_clear();
+    uint32_t x = gd_input(2, 1, 4), w[40];
+    for (uint32_t i = 0; i < 40; i++)
+        w[i] = gd_weight(data, 2, 1, 4);
+    for (uint32_t i = 0; i < 40; i++)
+        x = gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, x, w[i]);
+    gd_output(x);
+}
+
+/* Every smaller block is refused, none is written beyond. */
+static void no_smaller_block_does(void (*graph)(void))
+{
+    graph();
     struct pith_opts opts;
     struct pith_plan *plan = NULL;
     pith_opts_init(&opts, sizeof opts);
     struct case_plan c = make(0, 0);
-    assert_true(c.need.bytes % 64 == 0 && c.need.align == 64);
-    assert_true(c.need.weights_bytes + c.need.arena_bytes <= c.need.bytes);
-    /* Every smaller block is refused, none is written beyond. */
     uint8_t *mem = aligned_alloc(64, (size_t)c.need.bytes + 64);
     assert_non_null(mem);
     for (size_t n = 0; n < c.need.bytes; n += 8) {
@@ -309,6 +319,22 @@ TEST(test_sizes)
             assert_int_equal(mem[k], 0xa5);
     }
     assert_null(plan);
+    free(mem);
+    free(c.mem);
+}
+
+TEST(test_sizes)
+{
+    no_smaller_block_does(many_weights);
+    no_smaller_block_does(small_graph);
+    struct pith_opts opts;
+    struct pith_plan *plan = NULL;
+    pith_opts_init(&opts, sizeof opts);
+    struct case_plan c = make(0, 0);
+    assert_true(c.need.bytes % 64 == 0 && c.need.align == 64);
+    assert_true(c.need.weights_bytes + c.need.arena_bytes <= c.need.bytes);
+    uint8_t *mem = aligned_alloc(64, (size_t)c.need.bytes);
+    assert_non_null(mem);
     struct pith_need need = {.bytes = 7};
     assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem, 64, &need), PITH_ERR_SPACE);
     assert_int_equal(need.bytes, 7);
