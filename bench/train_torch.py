@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """PyTorch as the peer of `pith train`, in an environment of its own:
 
-    python bench/train_torch.py [THREADS]                   one step (forward, loss, backward) of LeNet-5 and ResNet-20,
-                                                            batch 128, in both memory layouts: the peer of bench_train
+    python bench/train_torch.py [THREADS [NAME...]]         one step (forward, loss, backward) of LeNet-5 and ResNet-20,
+                                                            batch 128, or of NAMEs of torchvision, batch 8, in both
+                                                            memory layouts: the peer of bench_train
     python bench/train_torch.py decoder NET.onnx NAMES TEXT LENGTH EPOCHS [BATCH [RATE]]
 
 The second trains what samples/make_decoder.py made from the same weights, on the same windows, with the same number of
@@ -126,20 +127,23 @@ def main():
     if sys.argv[1:2] == ["decoder"]:
         return decoder(*sys.argv[2:])
     torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
-    for name, net, shape in (("LeNet-5", lenet5(), (128, 1, 28, 28)),
-                             ("ResNet-20", ResNet20(), (128, 3, 32, 32))):
+    cases = [("LeNet-5", lenet5(), (128, 1, 28, 28)), ("ResNet-20", ResNet20(), (128, 3, 32, 32))]
+    if len(sys.argv) > 2:
+        import torchvision
+        cases = [(name, torchvision.models.get_model(name), (8, 3, 224, 224)) for name in sys.argv[2:]]
+    for name, net, shape in cases:
         for layout in (torch.contiguous_format, torch.channels_last):
             net = net.to(memory_format=layout)
-            x, label = torch.rand(shape).to(memory_format=layout), torch.randint(0, 10, (128,))
+            x, label = torch.rand(shape).to(memory_format=layout), torch.randint(0, 10, shape[:1])
             seconds = []
-            for _ in range(22):
+            for _ in range(22 if shape[0] > 8 else 5):
                 start = time.perf_counter()
                 net.zero_grad()
                 F.cross_entropy(net(x), label).backward()
                 seconds.append(time.perf_counter() - start)
             median = statistics.median(seconds[1:])
             print(f"{name} {layout}: {median * 1e3:.2f} ms (shortest {min(seconds[1:]) * 1e3:.2f}), "
-                  f"{128 / median:.0f} samples/s")
+                  f"{shape[0] / median:.0f} samples/s")
 
 
 main()

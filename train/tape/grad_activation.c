@@ -5,6 +5,7 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "core/op_number.h"
+#include "kernels/ref/exp_log_f32.h"
 #include "op_interface/op_attr.h"
 
 #include <math.h>
@@ -65,12 +66,14 @@ static float mish_slope(float x)
     return t + x * (1.0f - t * t) / (1.0f + expf(-x));
 }
 
-SLOPE(leaky_relu, x < 0.0f ? a : 1.0f)
-SLOPE(clip, x >= a && x <= b ? 1.0f : 0.0f)
+/* choose: jumps are guessed wrong half of the time. */
+SLOPE(leaky_relu, choose(x < 0.0f, a, 1.0f))
+SLOPE(clip, choose((x >= a) & (x <= b), 1.0f, 0.0f))
 SLOPE(sigmoid, y *(1.0f - y))
 SLOPE(tanh_, 1.0f - y * y)
-SLOPE(hard_sigmoid, y > 0.0f && y < 1.0f ? a : 0.0f)
-SLOPE(hard_swish, x <= -3.0f ? 0.0f : x >= 3.0f ? 1.0f : (2.0f * x + 3.0f) * (1.0f / 6.0f))
+SLOPE(hard_sigmoid, choose((y > 0.0f) & (y < 1.0f), a, 0.0f))
+SLOPE(hard_swish,
+      choose(x <= -3.0f, 0.0f, choose(x >= 3.0f, 1.0f, (2.0f * x + 3.0f) * (1.0f / 6.0f))))
 SLOPE(square_root, 0.5f / y)
 SLOPE(exponential, y)
 SLOPE(logarithm, 1.0f / x)
@@ -83,15 +86,15 @@ SLOPE(cosine, -sinf(x))
 SLOPE(arc_tangent, 1.0f / (1.0f + x * x))
 SLOPE(area_sine, 1.0f / sqrtf(1.0f + x * x))
 SLOPE(area_tangent, 1.0f / (1.0f - x * x))
-SLOPE(elu, x > 0.0f ? 1.0f : y + a)
-SLOPE(selu, x > 0.0f ? b : y + a * b)
-SLOPE(celu, x > 0.0f ? 1.0f : y / a + 1.0f)
+SLOPE(elu, choose(x > 0.0f, 1.0f, y + a))
+SLOPE(selu, choose(x > 0.0f, b, y + a * b))
+SLOPE(celu, choose(x > 0.0f, 1.0f, y / a + 1.0f))
 SLOPE(gelu, gelu_slope(x))
 SLOPE(gelu_tanh, gelu_tanh_slope(x))
 SLOPE(mish, mish_slope(x))
 SLOPE(softplus, 1.0f - expf(-y))
 SLOPE(softsign, 1.0f / ((1.0f + fabsf(x)) * (1.0f + fabsf(x))))
-SLOPE(thresholded_relu, x > a ? 1.0f : 0.0f)
+SLOPE(thresholded_relu, choose(x > a, 1.0f, 0.0f))
 
 typedef void slope_fn(const struct slope *s);
 
