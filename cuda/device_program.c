@@ -89,8 +89,10 @@ static bool weight_of(const struct lowering *l, const union program_arg *arg,
     k->bytes = l->constant_bytes - ((uintptr_t)k->from - l->constants);
     k->tiles = s->grid[0] * s->grid[1];
     k->tile = (uint32_t)(GEMV_ROWS * row);
+    /* of b as [k, n] no row lies together */
     return g->m == 1 && s->grid[2] == 1 && row < UINT32_MAX / GEMV_ROWS &&
-           k->bytes - 1 < l->constant_bytes && (uintptr_t)k->from % 16 == 0;
+           (is_i8 || g->b_col >= g->k) && k->bytes - 1 < l->constant_bytes &&
+           (uintptr_t)k->from % 16 == 0;
 }
 
 /* Keeps the step's weight, where it is kept already or has room. */

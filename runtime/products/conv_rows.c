@@ -7,7 +7,7 @@
 #include "op_interface/turn.h"
 
 #define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
-#define BANDS 8u           /* of all images and groups at least, where that leaves BAND_PIXELS */
+#define BANDS 8u           /* of one image at least, where that leaves BAND_PIXELS */
 #define BAND_PIXELS 64u    /* at least, else the weights are read too often */
 #define ROW_PIXELS 48u     /* of a part of a long row, at least */
 #define ROWS_MAX_TAPS 512u
@@ -46,9 +46,10 @@ static struct band band_of(const struct conv *v)
         return b;
     uint64_t fit =
         per_row * reach < BAND_FLOATS ? (BAND_FLOATS / per_row - reach) / g->stride_h + 1 : 1;
-    const uint64_t planes = (uint64_t)v->n * v->groups;
+    /* Where there are several, so many of all that there are CONV_CHUNKS. */
+    const uint64_t pairs = ((uint64_t)v->n * v->groups + 1) / 2;
     uint64_t least = (BAND_PIXELS + g->ow - 1) / g->ow;
-    uint64_t share = g->oh * (planes < BANDS ? planes : BANDS) / BANDS;
+    uint64_t share = g->oh * (pairs < BANDS ? pairs : BANDS) / BANDS;
     share = share > least ? share : least < g->oh ? least : g->oh;
     b.rows = (uint32_t)(fit < share ? fit : share);
     b.in_rows = (uint32_t)((uint64_t)(b.rows - 1) * g->stride_h + reach);

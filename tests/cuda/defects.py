@@ -4,8 +4,8 @@
 
     defects.py LIST BUILD TEST_LDFLAGS...    in the root of the tree; CC and PITH_DATA in the environment
 
-Plants one of four, or with ALL_DEFECTS in the environment each; that each can be planted is looked at either way. Which ones
-of a file depends on its text, so that a change of it has others planted.
+Plants a quarter of each file's, one at least, or with ALL_DEFECTS in the environment all. That the place of each is there is
+checked either way. Which ones are planted depends on the text of the file and of the test: a change has others planted.
 """
 import os
 import re
@@ -120,12 +120,28 @@ def notices(cc, build, command, obj, rest, work, added):
     return fails([exe, *arguments], added)
 
 
+def planted_now(listed):
+    """Those of the changes that this run plants."""
+    if 'ALL_DEFECTS' in os.environ:
+        return listed
+    now = []
+    for file in {c[0] for c in listed}:
+        own = [c for c in listed if c[0] == file]
+        texts = read(os.path.join('cuda', file)) + ''.join(read(f'tests/cuda/{c[1].split()[0]}.c') for c in own)
+        step = min(4, len(own))
+        now += own[zlib.crc32(texts.encode()) % step::step]
+    return now
+
+
 def main():
     list_path, build, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
     cc = os.environ.get('CC', 'cc').split()
     planted = missed = 0
+    listed = list(changes(list_path))
+    now = planted_now(listed)
     with tempfile.TemporaryDirectory() as work:
-        for number, (file, program, old, new) in enumerate(changes(list_path)):
+        for change in listed:
+            file, program, old, new = change
             folder, obj = os.path.join(work, 'cuda'), os.path.join(work, 'changed.o')
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree('cuda', folder)
@@ -135,7 +151,7 @@ def main():
                 print(f'NOT APPLICABLE: {file}: {old}')
                 missed += 1
                 continue
-            if (number + zlib.crc32(read(os.path.join('cuda', file)).encode())) % 4 and 'ALL_DEFECTS' not in os.environ:
+            if change not in now:
                 continue
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)

@@ -5,7 +5,10 @@
 #include <unistd.h>
 #include "fake_device.h"
 #include "pith_load.h"
+#include "model/model_sizes.h"
+#include "op_interface/op_attr.h"
 #include "pith_pack.h"
+#include "sample_models.h"
 #include "cuda/device_plan.h"
 
 /* Of launches that take long by the events, so that one launch is kept. */
@@ -164,24 +167,15 @@ static bool has_kernel(const struct pith_cuda_plan *p, enum launch_kernel kernel
     return false;
 }
 
-static void test_sparse(void **state)
+/* check_same of a model, which is freed, in the first n orders. kernel: which its graph launches.
+ */
+static void check_model(struct pith_model *m, const char *name, enum launch_kernel kernel,
+                        uint32_t n)
 {
-    (void)state;
-    const char *data = getenv("PITH_DATA");
-    char path[512];
-    struct pith_model *m;
     struct pith_error err = {0};
-    struct pith_weight_ref refs[64];
     struct pith_packed packed = {0};
     struct pith_buffer file = {0};
     char there[] = "/tmp/pith_programXXXXXX";
-    snprintf(path, sizeof path, "%s/models/kws_DNN_L.onnx", data ? data : "../shared/data");
-    if (pith_model_load(path, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    const uint32_t n = pith_model_weights(m, refs);
-    for (uint32_t i = 0; i < n; i++)
-        if (refs[i].rows * refs[i].cols >= 10000)
-            prune(m, m->values[refs[i].value].constant);
     if (pith_model_pack(m, NULL, &file, &err))
         fail_msg("%s", err.text);
     pith_model_free(m);
@@ -193,11 +187,54 @@ static void test_sparse(void **state)
         fail_msg("%s", err.text);
     fake_set(slow_launches);
     struct pith_engine *e = open_on(&packed, "cuda:0", 0);
-    assert_true(has_kernel(e->device, LAUNCH_spmv_relative));
+    assert_true(has_kernel(e->device, kernel));
     pith_engine_close(e);
-    check_same(&packed, "kws_DNN_L, sparse", "cuda:0", 0, ALL_ORDERS);
+    check_same(&packed, name, "cuda:0", 0, n);
     pith_packed_free(&packed);
     unlink(there);
+}
+
+static void test_sparse(void **state)
+{
+    (void)state;
+    const char *data = getenv("PITH_DATA");
+    char path[512];
+    struct pith_model *m;
+    struct pith_error err = {0};
+    struct pith_weight_ref refs[64];
+    snprintf(path, sizeof path, "%s/models/kws_DNN_L.onnx", data ? data : "../shared/data");
+    if (pith_model_load(path, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    const uint32_t n = pith_model_weights(m, refs);
+    for (uint32_t i = 0; i < n; i++)
+        if (refs[i].rows * refs[i].cols >= 10000)
+            prune(m, m->values[refs[i].value].constant);
+    check_model(m, "kws_DNN_L, sparse", LAUNCH_spmv_relative, ALL_ORDERS);
+}
+
+/* A last layer of one output has its weight as [k, 1]: k floats that are one row, and k rows of
+ * one. */
+static void test_one_output(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_new();
+    struct sample_random random = sample_random_of(1);
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (uint32_t[]){1, 64});
+    m->inputs[m->n_inputs++] = x;
+    for (uint32_t i = 0; i < 7; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "w%u", i);
+        const uint32_t w = add_constant(m, &random, name, 2, (uint32_t[]){64, i < 6 ? 64 : 1});
+        name[0] = 'y';
+        struct pith_node *node = add_node(m, PITH_OP_MATMUL, name, name, 2, (uint32_t[]){x, w});
+        node->attr[ATTR_MATMUL_TRANS_B] = i < 6;
+        x = node->out[0];
+    }
+    m->outputs[m->n_outputs++] = x;
+    struct pith_error err = {0};
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    check_model(m, "one output", LAUNCH_gemv_f32, 2);
 }
 
 /* Bytes on the device and pinned, while the plan is there. */
@@ -317,10 +354,10 @@ static void test_failures(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains),        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_recurrent),     cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_graph_is_kept), cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_chains),       cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_one_output),   cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_graph_is_kept),
+        cmocka_unit_test(test_facts),        cmocka_unit_test(test_failures),
     };
     if (!has_models()) {
         printf("no models\n");

@@ -418,6 +418,9 @@ static void depthwise_level(const struct dense_kernels *d)
         g.h = i % 2 ? 1 : pick(1, 60);
         g.kh = g.h > 1 ? pick(1, 9) : 1, g.kw = pick(1, i % 3 ? 9 : 60);
         g.stride_h = pick(1, 4), g.stride_w = pick(1, 5);
+        if (i % 8 == 0) /* as large as they fit */
+            g.w = pick(400, 3000), g.stride_h = g.kh > 1 ? pick(1, 17) : 1,
+            g.stride_w = pick(9, 90);
         g.dil_h = pick(1, i % 5 ? 3 : 20), g.dil_w = pick(1, i % 5 ? 3 : 20);
         const uint32_t reach_h = (g.kh - 1) * g.dil_h + 1, reach_w = (g.kw - 1) * g.dil_w + 1;
         g.pad_top = pick(0, reach_h - 1), g.pad_left = pick(0, reach_w - 1);

@@ -7,7 +7,7 @@
  * any vectors of outputs are summed side by side. Where rows are narrow, all rows are one, with
  * lanes between them that belong to no output.
  *
- * Windows of 5 and 7 rows, of which most networks' are that are no 3 x 3, load a vector of input
+ * Windows of 5 and 7 rows, the most frequent ones behind those of 3 x 3, load a vector of input
  * once for all outputs above each other that it is part of: their sums are kept in registers. */
 #ifndef DEPTHWISE_WINDOW_IMPL_H
 #define DEPTHWISE_WINDOW_IMPL_H
@@ -32,10 +32,13 @@ static inline uint32_t smaller_of(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
+#define SLIDING_REACH 64u /* columns of a window that slides: its rows fit several times */
+
 #ifndef ORDERED
 static inline bool slides(const struct conv_geom *g)
 {
-    return g->dil_h == 1 && ((g->kh == 5 && g->stride_h <= 2) || (g->kh == 7 && g->stride_h == 1));
+    return g->dil_h == 1 && g->stride_w <= 2 && (g->kw - 1) * g->dil_w <= SLIDING_REACH &&
+           ((g->kh == 5 && g->stride_h <= 2) || (g->kh == 7 && g->stride_h == 1));
 }
 #else
 #define slides(g) false /* their time is the calibration's alone */
@@ -46,7 +49,8 @@ static void bands_set(struct bands *b, const struct conv_geom *g)
 {
     const uint32_t reach_h = (g->kh - 1) * g->dil_h / g->stride_h;
     const uint32_t reach_w = (g->kw - 1) * g->dil_w / g->stride_w;
-    const uint32_t room = DEPTHWISE_FLOATS / (g->stride_h * g->stride_w) - MOST_ABREAST * LANES;
+    const uint32_t behind = (slides(g) ? MOST_ABREAST : 1) * LANES; /* is read past the last row */
+    const uint32_t room = DEPTHWISE_FLOATS / (g->stride_h * g->stride_w) - behind;
     const uint32_t sums = DEPTHWISE_SUMS - SIDE_BY_SIDE * LANES;
     b->g = g;
     b->step_h = conv_phase_step(g->stride_h, g->kh, g->dil_h);
@@ -57,7 +61,7 @@ static void bands_set(struct bands *b, const struct conv_geom *g)
     b->pitch = b->columns + reach_w;
     b->rows = smaller_of(g->oh, smaller_of(room / b->pitch - reach_h, sums / b->pitch));
     b->rows = (g->oh - 1) / ((g->oh - 1) / b->rows + 1) + 1;
-    b->phase = (b->rows + reach_h) * b->pitch + MOST_ABREAST * LANES;
+    b->phase = (b->rows + reach_h) * b->pitch + behind;
     b->across = (b->columns + LANES - 1) / LANES;
     if (b->across * b->rows > (b->rows * b->pitch + LANES - 1) / LANES)
         b->across = 0;
