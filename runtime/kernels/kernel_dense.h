@@ -111,7 +111,7 @@ struct conv_rows_f32_job {
     float *y; /* [m] output planes ldy apart, of each the rows [rows, ow] */
     size_t ldy;
     const float *bias;     /* [m] */
-    const float *residual; /* as y */
+    const float *residual; /* as y, and nowhere in it */
     uint32_t m, rows, ow;
     struct dense_act act;
 };
@@ -145,7 +145,7 @@ struct depthwise_f32_job {
     float *y;              /* [planes][OH, OW] */
     size_t y_step;         /* floats from one plane of y, and of residual, to the next */
     const float *bias;     /* [planes] */
-    const float *residual; /* as y */
+    const float *residual; /* as y, and nowhere in it */
     uint32_t planes;
     struct dense_act act;
 };

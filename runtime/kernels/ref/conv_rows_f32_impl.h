@@ -26,7 +26,7 @@ struct panel {
 };
 
 /* A vector never spans two output rows; its mask cuts what lies behind the row. Where rows that are
- * written later lie there, and no residual that may be y itself, it is stored whole. */
+ * written later lie there it is stored whole. */
 static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32_t first,
                      uint32_t nv)
 {
@@ -38,7 +38,7 @@ static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32
         t->b[j] = row * job->b_row + x;
         t->y[j] = row * job->ow + x;
         t->mask[j] = vmask_range(0, job->ow - x < LANES ? (int)(job->ow - x) : LANES);
-        t->whole = t->whole && (job->ow - x >= LANES || (!job->residual && t->y[j] + LANES <= end));
+        t->whole = t->whole && (job->ow - x >= LANES || t->y[j] + LANES <= end);
     }
 }
 

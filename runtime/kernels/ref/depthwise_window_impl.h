@@ -228,7 +228,7 @@ struct rows_out {
 static inline __attribute__((always_inline)) void put(const struct rows_out *o, size_t at,
                                                       int inside, vec v)
 {
-    if (inside >= LANES || (!o->residual && at + LANES <= o->left)) {
+    if (inside >= LANES || at + LANES <= o->left) {
         v = o->residual ? vec_add(v, vec_load(o->residual + at)) : v;
         vec_store(o->y + at, clamp_apply(o->clamp, v));
     } else {
