@@ -25,9 +25,10 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
-#define MASK_KEYS 64u /* of a mask are turned at a time */
-#define ABSENT -1e9f  /* what is added to it is as good as not there, beside what is seen */
-#define CHUNKS 8u     /* heads are cut into at most as many parts, each with scratch of its own */
+#define MASK_KEYS 64u  /* of a mask are turned at a time */
+#define ABSENT -1e9f   /* what is added to it is as good as not there, beside what is seen */
+#define FEW_QUERIES 4u /* one by one take less time than as a part of a tile */
+#define CHUNKS 8u      /* heads are cut into at most as many parts, each with scratch of its own */
 
 struct operand {
     float *data;
@@ -299,11 +300,21 @@ static void clear_unseeing(const struct attention *a, const struct head *h, stru
     }
 }
 
+/* The weights of all keys in place of the scores s [N] of query m. */
+static void weights_of(const struct attention *a, const struct head *h, size_t m, float *s)
+{
+    for (size_t n = 0; h->mask && n < a->n; n++)
+        s[n] = masked(a, h->mask, m * a->mask_step[2] + n * a->mask_step[3], s[n]);
+    pith_row_kernels(a->env->kernels)->softmax(s, s, 1, a->n);
+    float first = s[0];
+    if (h->mask)
+        clear_unseeing(a, h, (struct scores){s, 1, m, 1}, &first);
+}
+
 /* A row of scores at a time. q is scaled before it is multiplied, as in the tiles below: the
  * same roundings (docs/arithmetic.md). */
 static void head_plain(const struct attention *a, const struct head *h, float *s)
 {
-    const struct row_kernels *row = pith_row_kernels(a->env->kernels);
     for (size_t i = 0; i < a->m; i++) {
         const float *q = h->q + i * a->q.row;
         float *y = h->y + i * a->y.row;
@@ -312,13 +323,8 @@ static void head_plain(const struct attention *a, const struct head *h, float *s
             for (size_t d = 0; d < a->d; d++)
                 sum += q[d] * a->scale * h->k[j * a->k.row + d];
             s[j] = sum;
-            if (h->mask)
-                s[j] = masked(a, h->mask, i * a->mask_step[2] + j * a->mask_step[3], sum);
         }
-        row->softmax(s, s, 1, a->n);
-        float first = s[0];
-        if (h->mask)
-            clear_unseeing(a, h, (struct scores){s, 1, i, 1}, &first);
+        weights_of(a, h, i, s);
         for (size_t d = 0; d < a->e; d++) {
             float sum = 0.0f;
             for (size_t j = 0; j < a->n; j++)
@@ -551,11 +557,43 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
         memcpy(h->y + (m + j) * a->y.row, t->turned + (size_t)j * a->e, a->e * sizeof(float));
 }
 
+/* One query fills no tile: its scores are a product of k and a vector, and the sum of rows of v is
+ * one of a row. */
+static void query_of_head(const struct attention *a, const struct head *h, size_t m,
+                          const struct tile_memory *t)
+{
+    const struct dense_kernels *dense = dense_of(a->env);
+    for (size_t d = 0; d < a->d; d++)
+        t->q[d] = h->q[m * a->q.row + d] * a->scale;
+    dense->gemv_f32(&(struct gemv_f32_job){
+        .w = h->k, .ldw = a->k.row, .x = t->q, .y = t->s, .rows = a->n, .k = a->d});
+    weights_of(a, h, m, t->s);
+    for (uint32_t e = 0; e < a->e; e += dense->nr)
+        dense->gemm_f32(&(struct gemm_f32_job){.a = t->s,
+                                               .a_row = a->n,
+                                               .a_col = 1,
+                                               .b = h->v + e,
+                                               .ldb = a->v.row,
+                                               .c = h->y + m * a->y.row + e,
+                                               .ldc = a->e,
+                                               .m = 1,
+                                               .n = a->e - e < dense->nr ? a->e - e : dense->nr,
+                                               .k = a->n,
+                                               .finish = true});
+}
+
 /* k and v are read M / nr times. Of several heads the mask is the same, and turned once a tile. */
 static void head_tiles(const struct attention *a, size_t first, size_t heads,
                        const struct tile_memory *t)
 {
     const struct dense_kernels *dense = dense_of(a->env);
+    if (dense->strided && a->m <= FEW_QUERIES) {
+        for (size_t i = 0; i < heads * a->m; i++) {
+            const struct head h = head_of(a, first + i / a->m);
+            query_of_head(a, &h, i % a->m, t);
+        }
+        return;
+    }
     for (size_t m = 0; m < a->m; m += dense->nr) {
         const uint32_t width = a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr;
         struct keys keys = {0, a->n};
