@@ -186,7 +186,7 @@ fuzz-bins: $(FUZZ_BIN)
 # The tests of the gate and of the decoders (but test_weight and test_weight_rows, which take minutes so), in the libraries that the fuzz targets are made of.
 SANITIZED_TESTS := $(patsubst %,$(O)/tests/%,$(addprefix runtime/test_,gate made_weight container validate region \
     stats_read huff_table huff_decode coded_table crc32c plan_file) \
-    $(addprefix huffman/test_,adaptive adaptive_slices rans planes huff_round_trip gap_encode \
+    $(addprefix huffman/test_,adaptive rans planes huff_round_trip gap_encode \
     codebook_encode) pack/test_refusals)
 .PHONY: sanitized-tests sanitized-build sanitized-bins sanitized-run
 sanitized-tests: sanitized-build ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer
