@@ -318,6 +318,9 @@ enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *pl
     if (plan->opts.observe)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: a plan whose values are observed runs on the CPU");
+    if (plan->n_caches)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: a plan with values in opts.caches runs on the CPU");
     if (runs_in_parts(plan))
         return pith_error_set(
             err, PITH_ERR_UNSUPPORTED,

@@ -80,8 +80,9 @@ void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision pr
 
 /* Readies the plan for the device: its arena twice over, its weights as kernels read them, and the
  * run as one graph where no step needs the CPU. Borrows plan and cuda until it is freed.
- * PITH_ERR_MEMORY: not enough on the device or here; PITH_ERR_UNSUPPORTED: the plan is observed;
- * PITH_ERR_CORRUPT: a coded weight is broken; PITH_ERR_IO: the driver failed. */
+ * PITH_ERR_MEMORY: not enough on the device or here; PITH_ERR_UNSUPPORTED: the plan is observed or
+ * has values in opts.caches; PITH_ERR_CORRUPT: a coded weight is broken; PITH_ERR_IO: the driver
+ * failed. */
 enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *plan,
                                     struct pith_cuda_plan **device_plan, struct pith_error *err);
 void pith_cuda_plan_free(struct pith_cuda_plan *device_plan); /* accepts NULL */

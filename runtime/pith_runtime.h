@@ -134,18 +134,25 @@ struct pith_change {
 };
 
 /* A cache: an input that a run makes longer along one axis, output = Concat(input, new), such as
- * the keys and values of a decoder's past tokens. Input and output stay in memory of the caller,
- * who neither writes the one nor reads the other:
+ * the keys and values of a decoder's past tokens. Both lie in memory of the caller, as long as
+ * pith_plan_output_data(plan, output) == data:
  *
  *     data: [dims before axis][room][dims behind axis], in the type of the input
  *
  * A run reads the first elements of each `room`, as many as the input is long, writes the new ones
- * behind them, and moves nothing. The next run takes a plan for the longer input (struct pith_sizes
- * of <pith/pith_host.h>); a plan for length 0 starts anew. */
+ * behind them, and moves nothing. So the caller writes no input, and finds the output's rows `room`
+ * elements apart. The next run takes a plan for the longer input (struct pith_sizes of
+ * <pith/pith_host.h>); a plan for length 0 starts anew.
+ *
+ * A cache is used where the output is that Concat alone, nothing else reads the input, the batch is
+ * 1, and either the dims before axis are all 1 or only Attention reads the output, as keys or
+ * values whose number grows. Else, with PITH_FLAG_NO_FUSION and with `observe`, both are values
+ * like others. PITH_ERR_ARGUMENT: fields that fit no network (also where a cache is not used).
+ * Plans that use one run on the CPU alone (pith_cuda_plan_new: PITH_ERR_UNSUPPORTED). */
 struct pith_cache {
     uint32_t input, output, axis;
     uint32_t room; /* along the axis; at least the output's length */
-    void *data;    /* aligned to 64; not used by another cache */
+    void *data;    /* aligned to 64; no other cache lies there */
 };
 
 struct pith_ordered;

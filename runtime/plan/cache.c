@@ -59,7 +59,7 @@ static bool may_stay(const struct builder *b, const struct pith_cache *c)
            is_read_by_rows(g, out, c->axis);
 }
 
-enum pith_status pith_plan_caches(struct builder *b)
+enum pith_status pith_plan_caches(struct builder *b, bool share)
 {
     struct pith_plan *plan = b->plan;
     const struct pith_opts *o = &plan->opts;
@@ -70,12 +70,18 @@ enum pith_status pith_plan_caches(struct builder *b)
     plan->cache = used;
     for (uint32_t i = 0; i < o->n_caches; i++) {
         const struct pith_cache *c = &o->caches[i];
-        if (c->input >= g->n_inputs || c->output >= g->n_outputs || !c->data)
+        if (c->input >= g->n_inputs || c->output >= g->n_outputs || !c->data ||
+            (uintptr_t)c->data % PLAN_ALIGN)
             return PITH_ERR_ARGUMENT;
-        const struct shape *out = &plan->value[g->outputs[c->output]].shape;
-        if (c->axis >= out->rank || out->dim[c->axis] > c->room)
+        const struct tview *out = &plan->value[g->outputs[c->output]];
+        struct shape all = out->shape;
+        uint64_t bytes;
+        if (c->axis >= all.rank || all.dim[c->axis] > c->room)
             return PITH_ERR_ARGUMENT;
-        if (o->batch != 1 || !may_stay(b, c))
+        all.dim[c->axis] = c->room;
+        if (pith_shape_bytes(&all, out->type, &bytes))
+            return PITH_ERR_ARGUMENT;
+        if (!share || o->batch != 1 || !may_stay(b, c))
             continue;
         b->vp[c->input].kind = b->vp[g->outputs[c->output]].kind = VALUE_CACHE;
         used[plan->n_caches++] = *c;

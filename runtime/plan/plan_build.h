@@ -72,9 +72,9 @@ void *pith_build_data_elsewhere(const struct builder *b, uint32_t v);
  * computed, opts.last_row_of to 0. Before values are described. */
 void pith_plan_last_row(struct builder *b);
 
-/* cache.c: decides which of opts.caches are used: their values become VALUE_CACHE. After layout.
- * PITH_ERR_ARGUMENT, _SPACE. */
-enum pith_status pith_plan_caches(struct builder *b);
+/* cache.c: checks opts.caches, and where values may share memory decides which are used: their
+ * values become VALUE_CACHE. After layout. PITH_ERR_ARGUMENT, _SPACE. */
+enum pith_status pith_plan_caches(struct builder *b, bool share);
 /* The one that value v, a VALUE_CACHE, lies in. */
 const struct pith_cache *pith_plan_cache_of(const struct pith_plan *plan, uint32_t v);
 

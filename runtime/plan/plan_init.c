@@ -272,13 +272,13 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (share) {
         pith_plan_fuse(g, b->plan->value, b->node, b->vp);
         pith_plan_layout(g, b->plan->value, b->node, b->vp);
-        if (BUILT_PART(SIZES))
-            st = pith_plan_caches(b);
-        if (!st && PLAN_SEGMENTS && opts->batch > 1 && !(opts->flags & PITH_FLAG_WHOLE_BATCH))
-            st = pith_plan_segments(b);
-        if (st)
-            return st;
     }
+    if (BUILT_PART(SIZES))
+        st = pith_plan_caches(b, share);
+    if (!st && share && PLAN_SEGMENTS && opts->batch > 1 && !(opts->flags & PITH_FLAG_WHOLE_BATCH))
+        st = pith_plan_segments(b);
+    if (st)
+        return st;
     pith_plan_alias(b, share, in_place);
     st = pith_build_steps(b);
     return st ? st : place_values(b);

@@ -306,14 +306,21 @@ static enum pith_status wire_table(struct builder *b, uint32_t n, struct step *s
     return PITH_OK;
 }
 
-/* Memory of a cache has room for more than its shape says. PITH_ERR_SPACE. */
+/* Value v lies in a cache in several rows, farther apart than its shape says. */
+static bool lies_apart(const struct builder *b, uint32_t v)
+{
+    return v != PITH_NO_VALUE && b->vp[v].kind == VALUE_CACHE &&
+           shape_product(&b->plan->value[v].shape, 0, pith_plan_cache_of(b->plan, v)->axis) > 1;
+}
+
+/* How far apart rows of operands are. PITH_ERR_SPACE. */
 static enum pith_status wire_room(struct builder *b, struct step *s)
 {
     const struct graph_node *node = s->node;
     bool any = false;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         const uint32_t v = i < node->n_in ? node->in[i] : node->first_out;
-        any |= v != PITH_NO_VALUE && b->vp[v].kind == VALUE_CACHE;
+        any |= lies_apart(b, v);
     }
     if (!any || (node->info->op != PITH_OP_ATTENTION && node->info->op != PITH_OP_CONCAT))
         return PITH_OK;
@@ -322,7 +329,7 @@ static enum pith_status wire_room(struct builder *b, struct step *s)
         return PITH_ERR_SPACE;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         const uint32_t v = i < node->n_in ? node->in[i] : node->first_out;
-        if (v != PITH_NO_VALUE && b->vp[v].kind == VALUE_CACHE)
+        if (lies_apart(b, v))
             room[i] = pith_plan_cache_of(b->plan, v)->room;
     }
     s->args.room = room;

@@ -3,6 +3,9 @@
  * too old, has no device or no code for it. Each is a status and a line, or the CPU takes over and
  * gives its own answers; nothing is left on the device. */
 #include "fake_device.h"
+#include "op_interface/op_attr.h"
+#include "pith_pack.h"
+#include "sample_models.h"
 
 static struct pith_packed packed;
 
@@ -171,13 +174,57 @@ static void test_embedded(void **state)
     pith_engine_close(e);
 }
 
+/* Values in memory of the caller are not on the device. */
+static void test_caches(void **state)
+{
+    (void)state;
+    struct pith_model *m = sample_new();
+    struct pith_buffer file = {0};
+    struct pith_error err = {0};
+    m->inputs[m->n_inputs++] = add_value(m, "past", PITH_F32, 2, (const uint32_t[]){3, 4});
+    m->inputs[m->n_inputs++] = add_value(m, "new", PITH_F32, 2, (const uint32_t[]){1, 4});
+    const uint32_t v = add_node(m, PITH_OP_RELU, "relu", "r", 1, (const uint32_t[]){1})->out[0];
+    struct pith_node *node =
+        add_node(m, PITH_OP_CONCAT, "join", "present", 2, (const uint32_t[]){0, v});
+    node->attr[ATTR_AXIS] = 0;
+    m->outputs[m->n_outputs++] = node->out[0];
+    if (pith_model_infer_shapes(m, &err) || pith_model_pack(m, NULL, &file, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    fake_set((struct fake_cuda_behaviour){0});
+    static _Alignas(64) float memory[5 * 4];
+    const struct pith_cache cache = {0, 0, 0, 5, memory};
+    struct pith_cuda *cuda;
+    assert_int_equal(pith_cuda_open(0, &cuda, &err), PITH_OK);
+    for (uint32_t n = 0; n < 2; n++) {
+        struct pith_opts opts;
+        struct pith_plans *plans;
+        struct pith_plan *plan;
+        struct pith_cuda_plan *p = NULL;
+        pith_opts_init(&opts, sizeof opts);
+        opts.n_caches = n;
+        opts.caches = &cache;
+        assert_int_equal(pith_plans_open(file.data, file.bytes, &opts, &plans, &err), PITH_OK);
+        assert_int_equal(pith_plans_get(plans, 1, &plan, &err), PITH_OK);
+        assert_int_equal(pith_cuda_plan_new(cuda, plan, &p, &err),
+                         n ? PITH_ERR_UNSUPPORTED : PITH_OK);
+        if (n)
+            assert_non_null(strstr(err.text, "opts.caches"));
+        pith_cuda_plan_free(p);
+        pith_plans_close(plans);
+    }
+    pith_cuda_close(cuda);
+    pith_buffer_free(&file);
+    assert_nothing_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations), cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_lost),        cmocka_unit_test(test_lost_for_ever),
         cmocka_unit_test(test_drivers),     cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_embedded),
+        cmocka_unit_test(test_embedded),    cmocka_unit_test(test_caches),
     };
     if (!load_network("mnist_lenet5_caffe", &packed)) {
         printf("no models\n");

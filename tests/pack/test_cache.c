@@ -15,8 +15,8 @@ enum { WIDTH = 5, GROUPS = 2, MOST = 12, ROOM = 13, AT = 64 / sizeof(float) };
 enum { Q, K, V, PAST_K, PAST_V }; /* inputs */
 enum { PRESENT_K, PRESENT_V, Y }; /* outputs */
 
-/* What the network does with the keys. */
-enum use { ATTENDS, ALSO_READ, OTHER_WAY_ROUND, PAST_READ };
+/* What the network does with the keys. OPEN_BATCH: attends, and the batch of the file is open. */
+enum use { ATTENDS, ALSO_READ, OTHER_WAY_ROUND, PAST_READ, OPEN_BATCH };
 
 /* k: axis 1 where rows come before heads, else 2. shared: heads of q for each of the keys. */
 struct form {
@@ -46,6 +46,7 @@ static struct pith_buffer decoder(const struct form *f)
     struct pith_buffer packed = {0};
     struct pith_error err = {0};
     char sizes[200];
+    m->batch_open = f->use == OPEN_BATCH;
     add_input(m, f, "q", 2, f->groups * f->shared, 2);
     add_input(m, f, "k", f->k_axis, f->groups, 2);
     add_input(m, f, "v", f->v_axis, f->groups, 2);
@@ -236,6 +237,112 @@ static void test_other_readers(void **state)
         run_steps(&all[i], &opts, used[i]);
 }
 
+/* new [..], past [..] --Concat along `axis`--> present, all three operands of one Attention: where
+ * one row grows, be it of heads or of samples, attention reads what is as dense as any value. */
+static void check_one_row(uint32_t axis, uint32_t heads)
+{
+    const uint32_t rest[4] = {1, heads, 3, 4};
+    uint32_t new_dim[4], past_dim[4];
+    struct pith_model *m = sample_new();
+    struct pith_buffer b = {0};
+    struct pith_error err = {0};
+    char sizes[100];
+    memcpy(new_dim, rest, sizeof rest);
+    memcpy(past_dim, rest, sizeof rest);
+    new_dim[axis] = 2;
+    past_dim[axis] = 3;
+    m->inputs[m->n_inputs++] = add_value(m, "new", PITH_F32, 4, new_dim);
+    m->inputs[m->n_inputs++] = add_value(m, "past", PITH_F32, 4, past_dim);
+    struct pith_node *node = add_node(m, PITH_OP_CONCAT, "join", "present", 2, (uint32_t[]){1, 0});
+    node->attr[ATTR_AXIS] = (int32_t)axis;
+    const uint32_t v = m->outputs[m->n_outputs++] = node->out[0];
+    node = add_node(m, PITH_OP_ATTENTION, "attend", "y", 3, (uint32_t[]){v, v, v});
+    m->outputs[m->n_outputs++] = node->out[0];
+    snprintf(sizes, sizeof sizes, "size P 3 60\nsize S 2 9\ndim 0 %u S\ndim 1 %u P", axis, axis);
+    if (pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
+        pith_model_pack(m, NULL, &b, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    static _Alignas(64) float memory[1024];
+    for (uint32_t i = 0; i < 1024; i++)
+        memory[i] = UNTOUCHED;
+    struct pith_cache cache = {1, 0, axis, 11, memory};
+    struct pith_plans *p[2];
+    struct pith_plan *plan[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        struct pith_opts opts;
+        pith_opts_init(&opts, sizeof opts);
+        opts.n_caches = k;
+        opts.caches = &cache;
+        assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p[k], &err), PITH_OK);
+        assert_int_equal(pith_plans_get(p[k], 1, &plan[k], &err), PITH_OK);
+        struct sample_random r = sample_random_of(5);
+        struct pith_tensor t;
+        for (uint32_t i = 0; i < 2; i++) {
+            pith_plan_input(plan[k], i, &t);
+            for (uint64_t j = 0; j < t.bytes / sizeof(float); j++)
+                ((float *)pith_plan_input_data(plan[k], i))[j] = sample_gauss(&r);
+        }
+        assert_int_equal(pith_plan_run(plan[k]), PITH_OK);
+    }
+    assert_ptr_equal(pith_plan_output_data(plan[1], 0), memory);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_tensor t;
+        pith_plan_output(plan[0], i, &t);
+        assert_memory_equal(pith_plan_output_data(plan[1], i), t.data, t.bytes);
+    }
+    pith_plans_close(p[0]);
+    pith_plans_close(p[1]);
+    pith_buffer_free(&b);
+}
+
+static void test_one_row(void **state)
+{
+    (void)state;
+    check_one_row(0, 1);
+    check_one_row(0, 2);
+    check_one_row(1, 1);
+    check_one_row(2, 1);
+}
+
+/* Several samples at once have no cache. */
+static void test_batch(void **state)
+{
+    (void)state;
+    const struct form f = {1, 2, 1, 2, 1, OPEN_BATCH};
+    struct pith_buffer b = decoder(&f);
+    struct memory *m = aligned_alloc(64, sizeof *m);
+    struct pith_opts opts;
+    struct pith_plan *plan, *plain;
+    struct pith_tensor a;
+    assert_non_null(m);
+    clear_memory(m, &f, ROOM);
+    pith_opts_init(&opts, sizeof opts);
+    struct pith_plans *with = open_plans(&b, &opts, m), *without = open_plans(&b, &opts, NULL);
+    struct sample_random r = sample_random_of(3);
+    assert_int_equal(pith_plans_get(with, 2, &plan, NULL), PITH_OK);
+    assert_int_equal(pith_plans_get(without, 2, &plain, NULL), PITH_OK);
+    for (uint32_t i = Q; i <= PAST_V; i++) {
+        pith_plan_input(plain, i, &a);
+        assert_int_equal(a.dim[0], 2);
+        for (uint64_t k = 0; k < a.bytes / sizeof(float); k++)
+            ((float *)pith_plan_input_data(plain, i))[k] = sample_gauss(&r);
+        memcpy(pith_plan_input_data(plan, i), pith_plan_input_data(plain, i), (size_t)a.bytes);
+    }
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    assert_int_equal(pith_plan_run(plain), PITH_OK);
+    for (uint32_t i = PRESENT_K; i <= Y; i++) {
+        pith_plan_output(plain, i, &a);
+        assert_memory_equal(pith_plan_output_data(plan, i), a.data, a.bytes);
+    }
+    for (uint32_t i = 0; i < 1024; i++)
+        assert_true(m->k[i] == UNTOUCHED && m->v[i] == UNTOUCHED);
+    pith_plans_close(with);
+    pith_plans_close(without);
+    free(m);
+    pith_buffer_free(&b);
+}
+
 static int observed;
 
 static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
@@ -245,7 +352,7 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
     observed += out->data != NULL;
 }
 
-/* Plans that keep every value apart, and numbers that fit nothing. */
+/* Plans that keep every value apart, and numbers that fit nothing, which those refuse, too. */
 static void test_not_used(void **state)
 {
     (void)state;
@@ -253,17 +360,20 @@ static void test_not_used(void **state)
     struct pith_buffer b = decoder(&f);
     struct memory *m = aligned_alloc(64, sizeof *m);
     assert_non_null(m);
-    for (uint32_t i = 0; i < 10; i++) {
+    for (uint32_t i = 0; i < 13; i++) {
         struct pith_opts opts;
         struct pith_plan *plan;
         pith_opts_init(&opts, sizeof opts);
-        clear_memory(m, &f, i < 8 ? ROOM : 4); /* 3 + 2 rows do not fit */
-        opts.flags = i == 0 ? PITH_FLAG_NO_FUSION : 0;
-        opts.observe = i == 1 ? observe : NULL;
+        /* 3 + 2 rows do not fit; memory has no such address */
+        clear_memory(m, &f, i < 8 || i == 12 ? ROOM : i == 8 ? 4 : UINT32_MAX);
+        opts.flags = i == 0 || i == 10 ? PITH_FLAG_NO_FUSION : 0;
+        opts.observe = i == 1 || i == 11 ? observe : NULL;
         m->cache[0].axis = i == 2 ? 1 : i == 3 ? 4 : 2;
         m->cache[0].input = i == 4 ? 5 : i == 5 ? V : PAST_K;
         m->cache[1].output = i == 6 ? 3 : PRESENT_V;
         m->cache[1].data = i == 7 ? NULL : m->v + AT;
+        if (i == 12)
+            m->cache[0].data = m->k + AT + 1;
         const bool wrong = i == 3 || i == 4 || i > 5;
         struct pith_plans *p = open_plans(&b, &opts, m);
         assert_int_equal(plan_at(p, 3, 2, &plan), wrong ? PITH_ERR_ARGUMENT : PITH_OK);
@@ -293,8 +403,8 @@ static void test_not_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_other_readers),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_other_readers),
+        cmocka_unit_test(test_one_row),   cmocka_unit_test(test_batch),
         cmocka_unit_test(test_not_used),
     };
     return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
