@@ -111,7 +111,8 @@ enum pith_status pith_sizes_apply(struct pith_sizes *sizes, struct pith_opts *op
 struct pith_plans;
 
 /* Borrows the blob until pith_plans_close. opts (may be NULL) is copied; what it points to must
- * live as long, and its batch and changes are not used. PITH_ERR_MEMORY, _CORRUPT, _ARGUMENT. */
+ * live as long and stay as it is (for caches in other memory: pith_plans_forget), and its batch and
+ * changes are not used. PITH_ERR_MEMORY, _CORRUPT, _ARGUMENT. */
 enum pith_status pith_plans_open(const void *blob, size_t bytes, const struct pith_opts *opts,
                                  struct pith_plans **plans, struct pith_error *err);
 /* Owned by plans; NULL: the file has no open sizes. */
@@ -144,7 +145,8 @@ void pith_plans_close(struct pith_plans *plans); /* accepts NULL */
 struct pith_generator;
 
 /* Borrows plans until pith_generator_close, and sets their sizes. PITH_ERR_UNSUPPORTED: no input
- * takes ids, or no output has scores; else as pith_plans_get. */
+ * takes ids, or no output has scores; PITH_ERR_ARGUMENT: plans have opts.caches; else as
+ * pith_plans_get. */
 enum pith_status pith_generator_open(struct pith_plans *plans, struct pith_generator **generator,
                                      struct pith_error *err);
 void pith_generator_close(struct pith_generator *g); /* accepts NULL */
@@ -159,7 +161,9 @@ enum pith_status pith_generator_give(struct pith_generator *g, uint32_t input,
  * size where not. Before the first run. */
 enum pith_status pith_generator_check(struct pith_generator *g, uint32_t n, struct pith_error *err);
 /* Runs n >= 1 tokens behind those of earlier runs. *logits: n_logits scores of what follows the
- * last of them, valid until the next run. As pith_sizes_fit, pith_plans_get and pith_plan_run. */
+ * last of them, valid until the next run. As pith_sizes_fit, pith_plans_get and pith_plan_run. A
+ * run that fails adds no tokens; one that ends early (opts.stop, opts.max_steps) of a network with
+ * states and without open sizes forgets all, as its plan has written over the states. */
 enum pith_status pith_generator_run(struct pith_generator *g, const int64_t *ids, uint32_t n,
                                     const float **logits, uint32_t *n_logits,
                                     struct pith_error *err);

@@ -15,6 +15,7 @@
 #include "host/large_memory.h"
 #include "kernels/ref/math_f32.h"
 #include "pith_host.h"
+#include "plan/plan_steps.h"
 
 #define NO_OUTPUT UINT32_MAX
 #define NOT_KNOWN UINT32_MAX /* as rank: pith_sizes_fit finds nothing in that input */
@@ -33,8 +34,10 @@ struct end {
     struct pith_tensor given; /* data NULL: not yet */
     /* Of a state; owns data. NULL: none. */
     struct pith_cache cache;
-    bool held;  /* the state is in its cache, not in the output of g->last */
-    bool apart; /* no cache is used */
+    uint64_t cache_bytes;
+    void *replaced; /* owns: the cache before it grew, where outputs of g->last may lie; or NULL */
+    bool held;      /* the state is in its cache, not in the output of g->last */
+    bool apart;     /* no cache is used */
 };
 
 struct pith_generator {
@@ -157,6 +160,9 @@ enum pith_status pith_generator_open(struct pith_plans *plans, struct pith_gener
     enum pith_status st = pith_plans_get(plans, 1, &plan, err);
     if (st)
         return st;
+    if (plan->opts.n_caches)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "tokens are generated with caches of their own, without opts.caches");
     struct pith_generator *g = calloc(1, sizeof *g);
     if (g) {
         g->plans = plans;
@@ -179,8 +185,10 @@ void pith_generator_close(struct pith_generator *g)
 {
     if (!g)
         return;
-    for (uint32_t i = 0; g->end && i < g->n_inputs; i++)
+    for (uint32_t i = 0; g->end && i < g->n_inputs; i++) {
         free(g->end[i].cache.data);
+        free(g->end[i].replaced);
+    }
     free(g->end);
     free(g->in);
     free(g->caches);
@@ -188,14 +196,30 @@ void pith_generator_close(struct pith_generator *g)
     free(g);
 }
 
+/* The outputs of the last run, from now on that of `plan` or none, are where it puts them: a cache
+ * that it was given and did not use is of no use to later ones. */
+static void set_last(struct pith_generator *g, struct pith_plan *plan)
+{
+    g->last = plan;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        struct end *e = &g->end[i];
+        free(e->replaced);
+        e->replaced = NULL;
+        if (plan && e->held && pith_plan_output_data(plan, e->from) != e->cache.data) {
+            free(e->cache.data);
+            e->cache.data = NULL;
+            e->apart = true;
+        }
+        e->held = plan && e->held && !e->apart;
+    }
+}
+
 void pith_generator_restart(struct pith_generator *g)
 {
     if (!g)
         return;
-    g->last = NULL;
+    set_last(g, NULL);
     g->done = 0;
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        g->end[i].held = false;
 }
 
 /* Its cache may be of another output. */
@@ -309,12 +333,14 @@ enum pith_status pith_generator_check(struct pith_generator *g, uint32_t n, stru
 
 /* ---- caches --------------------------------------------------------------------------------- */
 
-/* The axis along which a state is as long as there are tokens so far; PITH_MAX_RANK: it has none.
- * in, out: of the last run. */
-static uint32_t growing_axis(const struct pith_generator *g, const struct pith_tensor *in,
-                             const struct pith_tensor *out)
+/* The axis along which the state of e is as long as there are tokens so far; PITH_MAX_RANK: it has
+ * none. in, out: of the last run. */
+static uint32_t growing_axis(const struct pith_generator *g, const struct end *e,
+                             const struct pith_tensor *in, const struct pith_tensor *out)
 {
     uint32_t axis = PITH_MAX_RANK;
+    if (e->held)
+        return e->cache.axis;
     for (uint32_t d = 0; d < out->rank && in->rank == out->rank; d++) {
         if (in->dim[d] == out->dim[d])
             continue;
@@ -322,7 +348,7 @@ static uint32_t growing_axis(const struct pith_generator *g, const struct pith_t
             return PITH_MAX_RANK;
         axis = d;
     }
-    return in->type == out->type ? axis : PITH_MAX_RANK;
+    return in->type == out->type && out->bytes ? axis : PITH_MAX_RANK;
 }
 
 /* All of t, whose rows along `axis` are that far apart in both memories. */
@@ -348,6 +374,29 @@ static const struct pith_cache *holder(const struct pith_generator *g, const str
     return e->held ? &e->cache : NULL;
 }
 
+/* The largest length of an input's axis: that of the size it is called after. */
+static uint32_t longest(const struct pith_generator *g, uint32_t input, uint32_t axis)
+{
+    const struct pith_sizes *sizes = pith_plans_sizes(g->plans);
+    const char *name, *formula;
+    uint32_t value, max;
+    for (uint32_t s = 0; s < pith_sizes_count(sizes); s++)
+        if (!pith_sizes_get(sizes, s, &name, &value, &max) &&
+            !pith_sizes_formula(sizes, input, axis, &formula) && strcmp(formula, name) == 0)
+            return max;
+    return UINT32_MAX;
+}
+
+/* Outputs of g->last may lie in the first cache that was replaced since its run. */
+static void replace_cache(struct end *e, const struct pith_cache *to)
+{
+    if (to->data != e->cache.data && e->replaced)
+        free(e->cache.data);
+    else if (to->data != e->cache.data)
+        e->replaced = e->cache.data;
+    e->cache = *to;
+}
+
 /* Brings the state of input i to a cache with room for n more, where it has a growing axis. */
 static enum pith_status hold(struct pith_generator *g, uint32_t i, uint32_t n)
 {
@@ -355,17 +404,23 @@ static enum pith_status hold(struct pith_generator *g, uint32_t i, uint32_t n)
     struct pith_tensor in, out;
     if (pith_plan_input(g->last, i, &in) || pith_plan_output(g->last, e->from, &out))
         return PITH_ERR_ARGUMENT;
-    const uint32_t axis = growing_axis(g, &in, &out);
+    const uint32_t axis = growing_axis(g, e, &in, &out);
     if (axis == PITH_MAX_RANK)
         return PITH_OK;
+    /* Memory of an earlier text may have had other dimensions. */
     const uint64_t each = out.bytes / out.dim[axis], least = (uint64_t)out.dim[axis] + n;
-    struct pith_cache to = e->cache;
-    if (!to.data || to.room < least) {
-        const uint64_t room = least <= g->expected ? g->expected : 2 * least;
+    const uint64_t fit = e->cache.data ? e->cache_bytes / each : 0,
+                   there = fit < INT32_MAX ? fit : INT32_MAX;
+    struct pith_cache to = {i, e->from, axis, (uint32_t)there, e->cache.data};
+    if (there < least) {
+        const uint64_t most = (uint64_t)longest(g, i, axis) + n; /* as long as an output can be */
+        const uint64_t room = least <= g->expected ? g->expected
+                              : 2 * least < most   ? 2 * least
+                                                   : most;
         if (room > INT32_MAX || each > SIZE_MAX / 2 / room)
             return PITH_ERR_LIMIT;
-        to = (struct pith_cache){i, e->from, axis, (uint32_t)room,
-                                 pith_large_memory(64, each * room)};
+        to.room = (uint32_t)room;
+        to.data = pith_large_memory(64, each * room);
         if (!to.data)
             return PITH_ERR_MEMORY;
     } else if (e->held) {
@@ -374,9 +429,8 @@ static enum pith_status hold(struct pith_generator *g, uint32_t i, uint32_t n)
     const struct pith_cache *from = holder(g, e);
     copy_rows(&out, axis, to.data, to.room, from ? from->data : out.data,
               from ? from->room : out.dim[axis]);
-    if (to.data != e->cache.data)
-        free(e->cache.data);
-    e->cache = to;
+    replace_cache(e, &to);
+    e->cache_bytes = each * to.room;
     e->held = true;
     return PITH_OK;
 }
@@ -397,9 +451,10 @@ static enum pith_status hold_states(struct pith_generator *g, uint32_t n)
 }
 
 /* What output e->from was in the last run, as input i of this plan. */
-static enum pith_status bring_state(struct pith_generator *g, struct pith_plan *plan, uint32_t i)
+static enum pith_status bring_state(const struct pith_generator *g, struct pith_plan *plan,
+                                    uint32_t i)
 {
-    struct end *e = &g->end[i];
+    const struct end *e = &g->end[i];
     struct pith_tensor t, state;
     pith_plan_input(plan, i, &t);
     if (e->held && pith_plan_output_data(plan, e->from) == e->cache.data)
@@ -412,8 +467,6 @@ static enum pith_status bring_state(struct pith_generator *g, struct pith_plan *
                   from->data, from->room);
     else
         memcpy(pith_plan_input_data(plan, i), state.data, (size_t)t.bytes);
-    e->apart |= e->held;
-    e->held = false;
     return PITH_OK;
 }
 
@@ -446,8 +499,9 @@ static enum pith_status wrong(const struct pith_tensor *t, const char *what, str
                           what);
 }
 
-static enum pith_status fill_input(struct pith_generator *g, struct pith_plan *plan, uint32_t i,
-                                   const int64_t *ids, uint32_t n, struct pith_error *err)
+static enum pith_status fill_input(const struct pith_generator *g, struct pith_plan *plan,
+                                   uint32_t i, const int64_t *ids, uint32_t n,
+                                   struct pith_error *err)
 {
     const struct end *e = &g->end[i];
     struct pith_tensor t;
@@ -503,19 +557,6 @@ static enum pith_status remember(struct pith_generator *g, const int64_t *ids, u
     return PITH_OK;
 }
 
-/* The largest length of the ids: that of the size it is called after. */
-static uint32_t longest(const struct pith_generator *g)
-{
-    const struct pith_sizes *sizes = pith_plans_sizes(g->plans);
-    const char *name, *formula;
-    uint32_t value, max;
-    for (uint32_t s = 0; s < pith_sizes_count(sizes); s++)
-        if (!pith_sizes_get(sizes, s, &name, &value, &max) &&
-            !pith_sizes_formula(sizes, g->ids, 1, &formula) && strcmp(formula, name) == 0)
-            return max;
-    return UINT32_MAX;
-}
-
 static enum pith_status run(struct pith_generator *g, const int64_t *ids, uint32_t n,
                             struct pith_error *err)
 {
@@ -532,7 +573,10 @@ static enum pith_status run(struct pith_generator *g, const int64_t *ids, uint32
     if (st)
         return st;
     st = pith_plan_run(plan);
-    g->last = plan;
+    if (!st)
+        set_last(g, plan);
+    else if (g->has_cache && plan == g->last) /* which wrote over the states */
+        pith_generator_restart(g);
     return st ? pith_error_set(err, st, "the run ended early: %s", pith_status_text(st)) : PITH_OK;
 }
 
@@ -546,7 +590,7 @@ enum pith_status pith_generator_run(struct pith_generator *g, const int64_t *ids
     if (g->has_cache) {
         st = run(g, ids, n, err);
     } else {
-        const uint32_t most = longest(g);
+        const uint32_t most = longest(g, g->ids, 1);
         st = remember(g, ids, n, err);
         const uint32_t all = g->done + n, now = all < most ? all : most;
         st = st ? st : run(g, g->seen + all - now, now, err);

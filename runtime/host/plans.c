@@ -23,9 +23,9 @@ struct kept {
     struct pith_plan *plan;
     void *memory; /* owns */
     uint64_t bytes;
-    uint64_t used;                  /* when: of pith_plans.time */
-    bool has_weights, once, passed; /* passed: with caches of a caller who may have freed them */
-    struct pith_need need;          /* bytes 0: not computed */
+    uint64_t used;                      /* when: of pith_plans.time */
+    bool has_weights, once, own_caches; /* own_caches: of plans_once, freed after the next run */
+    struct pith_need need;              /* bytes 0: not computed */
     uint32_t batch, last_row_of, value[SIZE_NAMES];
 };
 
@@ -109,7 +109,8 @@ static bool is_enough(const struct kept *k, const struct kept *key)
 static struct kept *find(struct pith_plans *p, const struct kept *key)
 {
     for (uint32_t i = 0; i < p->n; i++)
-        if (!p->kept[i].passed && p->kept[i].batch == key->batch && is_enough(&p->kept[i], key) &&
+        if (!p->kept[i].own_caches && p->kept[i].batch == key->batch &&
+            is_enough(&p->kept[i], key) &&
             memcmp(p->kept[i].value, key->value, sizeof key->value) == 0)
             return &p->kept[i];
     return NULL;
@@ -239,8 +240,8 @@ static enum pith_status get(struct pith_plans *plans, uint32_t batch, const stru
         return PITH_ERR_ARGUMENT;
     struct kept key = key_of(plans, batch);
     key.last_row_of = once ? once->last_row_of : 0;
-    key.passed = once && once->n_caches;
-    struct kept *found = key.passed ? NULL : find(plans, &key);
+    key.own_caches = once && once->n_caches;
+    struct kept *found = key.own_caches ? NULL : find(plans, &key);
     enum pith_status st = PITH_OK;
     if (!found) {
         plans->opts.batch = batch;
@@ -251,7 +252,7 @@ static enum pith_status get(struct pith_plans *plans, uint32_t batch, const stru
         key.once = once != NULL;
         key.memory = take_oldest(plans, key.once, once ? once->last : NULL, &key.bytes);
         const struct pith_opts own = plans->opts;
-        if (key.passed) {
+        if (key.own_caches) {
             plans->opts.n_caches = once->n_caches;
             plans->opts.caches = once->caches;
         }

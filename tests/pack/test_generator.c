@@ -222,6 +222,249 @@ static void test_other_names(void **state)
     pith_buffer_free(&b);
 }
 
+/* ids [1, S]; new = relu(rows of a table), next value of y; scores y + new. growing: also
+ * present.x = Concat(past.x, new), in whose memory new then lies. */
+static struct pith_buffer two_states(bool growing)
+{
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    struct pith_buffer packed = {0};
+    struct pith_error err = {0};
+    const uint32_t length = growing ? 2 : 1;
+    m->inputs[m->n_inputs++] = add_value(m, "ids", PITH_I64, 2, (uint32_t[]){1, length});
+    m->inputs[m->n_inputs++] = add_value(m, "past.y", PITH_F32, 2, (uint32_t[]){length, WIDTH});
+    if (growing)
+        m->inputs[m->n_inputs++] = add_value(m, "past.x", PITH_F32, 2, (uint32_t[]){3, WIDTH});
+    uint32_t t = add_constant(m, &r, "table", 2, (uint32_t[]){WIDTH, WIDTH});
+    for (uint32_t i = 0; i < WIDTH * WIDTH; i++)
+        ((float *)(uintptr_t)m->values[t].constant->data)[i] = (float)(1 + i);
+    uint32_t v = add_node(m, PITH_OP_GATHER, "look", "rows", 2, (uint32_t[]){t, 0})->out[0];
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "flat", "flat", 1, &v);
+    int32_t *dims = node->attr + ATTR_RESHAPE_DIMS;
+    dims[0] = 2;
+    dims[1] = -1;
+    dims[2] = WIDTH;
+    v = add_node(m, PITH_OP_RELU, "relu", "present.y", 1, node->out)->out[0];
+    m->outputs[m->n_outputs++] = v;
+    if (growing) {
+        node = add_node(m, PITH_OP_CONCAT, "join", "present.x", 2, (uint32_t[]){2, v});
+        node->attr[ATTR_AXIS] = 0;
+        m->outputs[m->n_outputs++] = node->out[0];
+    }
+    v = add_node(m, PITH_OP_ADD, "add", "logits", 2, (uint32_t[]){1, v})->out[0];
+    m->outputs[m->n_outputs++] = v;
+    if (pith_model_infer_shapes(m, &err) ||
+        (growing && pith_model_read_sizes(
+                        m, "size P 3 60\nsize S 2 9\ndim 0 1 S\ndim 1 0 S\ndim 2 0 P", &err)) ||
+        pith_model_pack(m, NULL, &packed, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    return packed;
+}
+
+static void check_sum(const float *logits, int64_t last, int64_t id)
+{
+    for (int64_t i = 0; i < WIDTH; i++) /* last -1: zeros, before the first run */
+        assert_true(logits[i] ==
+                    (float)(1 + WIDTH * id + i + (last < 0 ? 0 : 1 + WIDTH * last + i)));
+}
+
+/* A cache grows while another state lies in the memory that it had. */
+static void test_states_share_memory(void **state)
+{
+    (void)state;
+    struct pith_buffer b = two_states(true);
+    struct pith_plans *p = NULL;
+    struct pith_generator *g = NULL;
+    struct pith_error err = {0};
+    const float *logits;
+    uint32_t n;
+    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
+    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+    for (int again = 0; again < 2; again++) {
+        pith_generator_restart(g);
+        for (int64_t i = 0; i < 40; i++) {
+            const int64_t id = i * i % WIDTH;
+            assert_int_equal(pith_generator_run(g, &id, 1, &logits, &n, &err), PITH_OK);
+            check_sum(logits, i ? (i - 1) * (i - 1) % WIDTH : -1, id);
+            /* more tokens than y has room for: the cache has grown, and may again */
+            const int64_t many[9] = {0};
+            for (uint32_t more = 2; more <= 8; more += 3)
+                assert_int_equal(pith_generator_run(g, many, more, &logits, &n, &err),
+                                 PITH_ERR_ARGUMENT);
+        }
+    }
+    pith_generator_close(g);
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
+static int stop_in(void *user)
+{
+    int *left = user;
+    return *left > 0 && --*left == 0;
+}
+
+/* A stopped run adds no tokens; where it wrote over the states there are none left. */
+static void test_stopped_run(void **state)
+{
+    (void)state;
+    for (int growing = 0; growing < 2; growing++) {
+        struct pith_buffer b = two_states(growing);
+        struct pith_plans *p = NULL;
+        struct pith_generator *g = NULL;
+        struct pith_error err = {0};
+        struct pith_opts opts;
+        const float *logits;
+        uint32_t n;
+        int left = 0;
+        pith_opts_init(&opts, sizeof opts);
+        opts.stop = stop_in;
+        opts.stop_user = &left;
+        assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p, &err), PITH_OK);
+        assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+        int64_t last = -1;
+        for (int64_t i = 0; i < 12; i++) {
+            const int64_t id = (i + 1) % WIDTH, other = i % WIDTH;
+            left = i % 3 ? 0 : 1 + (int)i / 3 % 2;
+            if (left) {
+                assert_int_equal(pith_generator_run(g, &other, 1, &logits, &n, &err),
+                                 PITH_ERR_STOPPED);
+                last = growing ? last : -1;
+            }
+            assert_int_equal(pith_generator_run(g, &id, 1, &logits, &n, &err), PITH_OK);
+            check_sum(logits, last, id);
+            last = id;
+        }
+        pith_generator_close(g);
+        pith_plans_close(p);
+        pith_buffer_free(&b);
+    }
+}
+
+/* k = Concat(past.x [E, 1, P, 4], new [E, 1, S, 4]), which attention reads; new = rows + given
+ * [E, 1, 1, 4]. twice: so is that of another input, which is fed with the same output. */
+static struct pith_buffer attending(bool twice)
+{
+    struct sample_random r = sample_random_of(1);
+    struct pith_model *m = sample_new();
+    struct pith_buffer packed = {0};
+    struct pith_error err = {0};
+    const uint32_t past[] = {2, 1, 3, WIDTH};
+    m->inputs[m->n_inputs++] = add_value(m, "ids", PITH_I64, 2, (uint32_t[]){1, 2});
+    const uint32_t first = m->inputs[m->n_inputs++] =
+        add_value(m, twice ? "other" : "past.x", PITH_F32, 4, past);
+    m->inputs[m->n_inputs++] = add_value(m, "given", PITH_F32, 4, (uint32_t[]){2, 1, 1, WIDTH});
+    if (twice)
+        m->inputs[m->n_inputs++] = add_value(m, "past.x", PITH_F32, 4, past);
+    uint32_t v = add_constant(m, &r, "table", 2, (uint32_t[]){WIDTH, WIDTH});
+    v = add_node(m, PITH_OP_GATHER, "look", "rows", 2, (uint32_t[]){v, 0})->out[0];
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "flat", "flat", 1, &v);
+    static const int32_t dims[] = {4, 1, 1, -1, WIDTH};
+    memcpy(node->attr + ATTR_RESHAPE_DIMS, dims, sizeof dims);
+    const uint32_t new =
+        add_node(m, PITH_OP_ADD, "new", "new", 2, (uint32_t[]){node->out[0], 2})->out[0];
+    uint32_t y[2];
+    for (uint32_t i = 0; i <= twice; i++) {
+        node = add_node(m, PITH_OP_CONCAT, i ? "join2" : "join", i == twice ? "present.x" : "both",
+                        2, (uint32_t[]){i ? 3 : first, new});
+        node->attr[ATTR_AXIS] = 2;
+        v = node->out[0];
+        y[i] = add_node(m, PITH_OP_ATTENTION, i ? "attend2" : "attend", i ? "y2" : "y", 3,
+                        (uint32_t[]){new, v, v})
+                   ->out[0];
+    }
+    m->outputs[m->n_outputs++] = v;
+    if (twice)
+        y[0] = add_node(m, PITH_OP_ADD, "sum", "sum", 2, y)->out[0];
+    m->outputs[m->n_outputs++] = add_node(m, PITH_OP_RELU, "relu", "logits", 1, y)->out[0];
+    if (pith_model_infer_shapes(m, &err) ||
+        pith_model_read_sizes(m,
+                              twice ? "size P 3 60\nsize S 2 9\nsize E 2 90\ndim 0 1 S\n"
+                                      "dim 1 0 E\ndim 1 2 P\ndim 2 0 E\ndim 3 0 E\ndim 3 2 P"
+                                    : "size P 3 60\nsize S 2 9\nsize E 2 90\ndim 0 1 S\n"
+                                      "dim 1 0 E\ndim 1 2 P\ndim 2 0 E",
+                              &err) ||
+        pith_model_pack(m, NULL, &packed, &err))
+        fail_msg("%s", err.text);
+    pith_model_free(m);
+    return packed;
+}
+
+/* Texts whose other sizes grow and shrink, and two inputs with one next value: the scores of plans
+ * that copy all. */
+static void test_other_dimensions(void **state)
+{
+    (void)state;
+    static const uint32_t elements[] = {2, 80, 1, 3};
+    float value[80 * WIDTH];
+    for (uint32_t i = 0; i < 80 * WIDTH; i++)
+        value[i] = (float)(i % 7) * 0.3f - 1;
+    for (uint32_t twice = 0; twice < 2; twice++) {
+        struct pith_buffer b = attending(twice);
+        struct pith_plans *p[2];
+        struct pith_generator *g[2];
+        struct pith_error err = {0};
+        for (uint32_t k = 0; k < 2; k++) {
+            struct pith_opts opts;
+            pith_opts_init(&opts, sizeof opts);
+            opts.flags = k ? PITH_FLAG_NO_FUSION : 0;
+            assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p[k], &err), PITH_OK);
+            assert_int_equal(pith_generator_open(p[k], &g[k], &err), PITH_OK);
+            if (twice)
+                assert_int_equal(pith_generator_pair(g[k], 1, 0), PITH_OK);
+        }
+        for (uint32_t text = 0; text < sizeof elements / sizeof *elements; text++) {
+            const uint32_t e = elements[text];
+            const struct pith_tensor t = {.type = PITH_F32,
+                                          .rank = 4,
+                                          .dim = {e, 1, 1, WIDTH},
+                                          .bytes = e * WIDTH * sizeof(float),
+                                          .data = value};
+            const float *logits[2];
+            uint32_t n;
+            for (uint32_t k = 0; k < 2; k++) {
+                pith_generator_restart(g[k]);
+                assert_int_equal(pith_generator_give(g[k], 2, &t), PITH_OK);
+            }
+            for (int64_t i = 0; i < 20; i++) {
+                const int64_t id = i * i % WIDTH;
+                for (uint32_t k = 0; k < 2; k++)
+                    assert_int_equal(pith_generator_run(g[k], &id, 1, &logits[k], &n, &err),
+                                     PITH_OK);
+                for (int j = 0; j < (int)(e * WIDTH); j++)
+                    assert_float_equal(logits[0][WIDTH - 1 - j], logits[1][WIDTH - 1 - j], 1e-5);
+            }
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            pith_generator_close(g[k]);
+            pith_plans_close(p[k]);
+        }
+        pith_buffer_free(&b);
+    }
+}
+
+/* Caches of the caller are none of a generator. */
+static void test_own_caches(void **state)
+{
+    (void)state;
+    struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", false, false});
+    struct pith_plans *p = NULL;
+    struct pith_generator *g = NULL;
+    struct pith_error err = {0};
+    struct pith_opts opts;
+    static _Alignas(64) float memory[9 * WIDTH];
+    struct pith_cache cache = {1, 0, 0, 9, memory};
+    pith_opts_init(&opts, sizeof opts);
+    opts.n_caches = 1;
+    opts.caches = &cache;
+    assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p, &err), PITH_OK);
+    assert_int_equal(pith_generator_open(p, &g, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "opts.caches"));
+    pith_plans_close(p);
+    pith_buffer_free(&b);
+}
+
 static void test_best(void **state)
 {
     (void)state;
@@ -333,9 +576,16 @@ static void test_last_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache),      cmocka_unit_test(test_copied_cache),
-        cmocka_unit_test(test_failed_run), cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_best),       cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_copied_cache),
+        cmocka_unit_test(test_failed_run),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_states_share_memory),
+        cmocka_unit_test(test_stopped_run),
+        cmocka_unit_test(test_other_dimensions),
+        cmocka_unit_test(test_own_caches),
+        cmocka_unit_test(test_best),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_last_row),
     };
     return cmocka_run_group_tests_name("generator", tests, NULL, NULL);
