@@ -302,12 +302,16 @@ static enum pith_status make(struct pith_cuda *cuda, struct pith_plan *plan,
     return st;
 }
 
-static bool runs_in_parts(const struct pith_plan *plan)
+/* What keeps a plan on the CPU; NULL: nothing. */
+static const char *kept_back(const struct pith_plan *plan)
 {
     bool parts = plan->n_segments > 0;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         parts |= plan->step[i].pairs;
-    return parts;
+    return plan->opts.observe ? "whose values are observed"
+           : plan->n_caches   ? "with values in opts.caches"
+           : parts            ? "that runs groups of samples or bands of rows"
+                              : NULL;
 }
 
 enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *plan,
@@ -315,16 +319,9 @@ enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *pl
 {
     if (!cuda || !plan || !device_plan)
         return PITH_ERR_ARGUMENT;
-    if (plan->opts.observe)
-        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                              "cuda: a plan whose values are observed runs on the CPU");
-    if (plan->n_caches)
-        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                              "cuda: a plan with values in opts.caches runs on the CPU");
-    if (runs_in_parts(plan))
-        return pith_error_set(
-            err, PITH_ERR_UNSUPPORTED,
-            "cuda: a plan that runs groups of samples or bands of rows runs on the CPU");
+    const char *what = kept_back(plan);
+    if (what)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: a plan %s runs on the CPU", what);
     struct pith_cuda_plan *p = calloc(1, sizeof *p);
     enum pith_status st = p ? make(cuda, plan, p, err) : no_memory(err);
     if (st)
