@@ -343,8 +343,9 @@ static void test_stopped_run(void **state)
 }
 
 /* k = Concat(past.x [E, 1, P, 4], new [E, 1, S, 4]), which attention reads; new = rows + given
- * [E, 1, 1, 4]. twice: so is that of another input, which is fed with the same output. */
-static struct pith_buffer attending(bool twice)
+ * [E, 1, 1, 4]. twice: so is that of another input, which is fed with the same output; state: which
+ * of the two has it as Concat. */
+static struct pith_buffer attending(bool twice, uint32_t state)
 {
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
@@ -352,11 +353,10 @@ static struct pith_buffer attending(bool twice)
     struct pith_error err = {0};
     const uint32_t past[] = {2, 1, 3, WIDTH};
     m->inputs[m->n_inputs++] = add_value(m, "ids", PITH_I64, 2, (uint32_t[]){1, 2});
-    const uint32_t first = m->inputs[m->n_inputs++] =
-        add_value(m, twice ? "other" : "past.x", PITH_F32, 4, past);
+    m->inputs[m->n_inputs++] = add_value(m, state ? "other" : "past.x", PITH_F32, 4, past);
     m->inputs[m->n_inputs++] = add_value(m, "given", PITH_F32, 4, (uint32_t[]){2, 1, 1, WIDTH});
     if (twice)
-        m->inputs[m->n_inputs++] = add_value(m, "past.x", PITH_F32, 4, past);
+        m->inputs[m->n_inputs++] = add_value(m, state ? "past.x" : "other", PITH_F32, 4, past);
     uint32_t v = add_constant(m, &r, "table", 2, (uint32_t[]){WIDTH, WIDTH});
     v = add_node(m, PITH_OP_GATHER, "look", "rows", 2, (uint32_t[]){v, 0})->out[0];
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "flat", "flat", 1, &v);
@@ -364,17 +364,17 @@ static struct pith_buffer attending(bool twice)
     memcpy(node->attr + ATTR_RESHAPE_DIMS, dims, sizeof dims);
     const uint32_t new =
         add_node(m, PITH_OP_ADD, "new", "new", 2, (uint32_t[]){node->out[0], 2})->out[0];
-    uint32_t y[2];
+    uint32_t y[2], present[2];
     for (uint32_t i = 0; i <= twice; i++) {
-        node = add_node(m, PITH_OP_CONCAT, i ? "join2" : "join", i == twice ? "present.x" : "both",
-                        2, (uint32_t[]){i ? 3 : first, new});
+        node = add_node(m, PITH_OP_CONCAT, i ? "join2" : "join", i == state ? "present.x" : "both",
+                        2, (uint32_t[]){i ? 3 : 1, new});
         node->attr[ATTR_AXIS] = 2;
-        v = node->out[0];
+        v = present[i] = node->out[0];
         y[i] = add_node(m, PITH_OP_ATTENTION, i ? "attend2" : "attend", i ? "y2" : "y", 3,
                         (uint32_t[]){new, v, v})
                    ->out[0];
     }
-    m->outputs[m->n_outputs++] = v;
+    m->outputs[m->n_outputs++] = present[state];
     if (twice)
         y[0] = add_node(m, PITH_OP_ADD, "sum", "sum", 2, y)->out[0];
     m->outputs[m->n_outputs++] = add_node(m, PITH_OP_RELU, "relu", "logits", 1, y)->out[0];
@@ -400,8 +400,8 @@ static void test_other_dimensions(void **state)
     float value[80 * WIDTH];
     for (uint32_t i = 0; i < 80 * WIDTH; i++)
         value[i] = (float)(i % 7) * 0.3f - 1;
-    for (uint32_t twice = 0; twice < 2; twice++) {
-        struct pith_buffer b = attending(twice);
+    for (uint32_t form = 0; form < 3; form++) {
+        struct pith_buffer b = attending(form > 0, form == 1);
         struct pith_plans *p[2];
         struct pith_generator *g[2];
         struct pith_error err = {0};
@@ -411,8 +411,8 @@ static void test_other_dimensions(void **state)
             opts.flags = k ? PITH_FLAG_NO_FUSION : 0;
             assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p[k], &err), PITH_OK);
             assert_int_equal(pith_generator_open(p[k], &g[k], &err), PITH_OK);
-            if (twice)
-                assert_int_equal(pith_generator_pair(g[k], 1, 0), PITH_OK);
+            if (form)
+                assert_int_equal(pith_generator_pair(g[k], form == 1 ? 1 : 3, 0), PITH_OK);
         }
         for (uint32_t text = 0; text < sizeof elements / sizeof *elements; text++) {
             const uint32_t e = elements[text];
