@@ -100,7 +100,7 @@ run_target() {
         [ ! -s "$work/$name.inputs" ] || set -- "$@" -seed_inputs=@"$work/$name.inputs"
     fi
     if (
-        "$@" -seed="$seed" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" >"$log" 2>&1
+        "$@" -seed="$seed" -rss_limit_mb=1024 -timeout=30 -artifact_prefix="$work/" >"$log" 2>&1
         rc=$?
         times >"$log.times"
         exit $rc
