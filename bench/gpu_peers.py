@@ -40,7 +40,8 @@ def squeezenet():
         return nn.Sequential(nn.Conv2d(c_in, c_out, size, padding=size // 2), nn.ReLU(True))
 
     def fire(c, squeeze, expand):
-        return nn.Sequential(conv(c, squeeze, 1), joined(lambda y: torch.cat(y, 1), conv(squeeze, expand, 1), conv(squeeze, expand, 3)))
+        both = joined(lambda y: torch.cat(y, 1), conv(squeeze, expand, 1), conv(squeeze, expand, 3))
+        return nn.Sequential(conv(c, squeeze, 1), both)
 
     pool = nn.MaxPool2d(3, 2, ceil_mode=True)
     return nn.Sequential(
@@ -56,7 +57,8 @@ def mobilenet():
         return nn.Sequential(nn.Conv2d(c_in, c_out, size, stride, size // 2, groups=groups), nn.ReLU6(True))
 
     def block(c_in, c_out, stride, wide):
-        body = nn.Sequential(*[conv(c_in, wide, 1)] * (wide > c_in), conv(wide, wide, 3, stride, wide), nn.Conv2d(wide, c_out, 1))
+        first = [conv(c_in, wide, 1)] if wide > c_in else []
+        body = nn.Sequential(*first, conv(wide, wide, 3, stride, wide), nn.Conv2d(wide, c_out, 1))
         return joined(lambda y: y[0] + y[1], nn.Identity(), body) if stride == 1 and c_in == c_out else body
 
     layers, c = [conv(3, 32, 3, 2)], 32
@@ -114,20 +116,23 @@ SIDE = 16384
 def sparse(x):
     w = torch.rand(SIDE, SIDE, device="cuda").half()
     w[:, 1::2] = 0  # two of four
-    return lambda w=torch.sparse.SparseSemiStructuredTensorCUSPARSELT.from_dense(w): torch.nn.functional.linear(x, w)
+    w = torch.sparse.SparseSemiStructuredTensorCUSPARSELT.from_dense(w)
+    return lambda: torch.nn.functional.linear(x, w)
 
 
 def fp8(x):
     one = torch.ones((), device="cuda")
     w = torch.rand(SIDE, SIDE, device="cuda").to(torch.float8_e4m3fn)
-    return lambda x=x.to(torch.float8_e4m3fn): torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.float16)
+    x = x.to(torch.float8_e4m3fn)
+    return lambda: torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.float16)
 
 
 def torchao(x):
     quantization = importlib.import_module("torchao.quantization")
     net = nn.Linear(SIDE, SIDE, bias=False, device="cuda", dtype=torch.bfloat16)
     quantization.quantize_(net, quantization.Int4WeightOnlyConfig(group_size=128))
-    return lambda x=x.to(torch.bfloat16): net(x)
+    x = x.to(torch.bfloat16)
+    return lambda: net(x)
 
 
 def gemlite(x):
@@ -139,7 +144,8 @@ def gemlite(x):
 
 def humming(x):
     layer = importlib.import_module("humming.layer").HummingLayer
-    net = layer(shape_n=SIDE, shape_k=SIDE, weight_config={"dtype": "int4", "group_size": 128}, torch_dtype=torch.float16).cuda()
+    config = {"dtype": "int4", "group_size": 128}
+    net = layer(shape_n=SIDE, shape_k=SIDE, weight_config=config, torch_dtype=torch.float16).cuda()
     net.load_from_unquantized(torch.rand(SIDE, SIDE, device="cuda").half())
     net.transform()
     return lambda: net(x)

@@ -6,7 +6,7 @@ are onnxruntime's at three sizes, and decoders choose its tokens.
 
 Drawn weights, two layers. --time: six layers of 384 instead, and processor time of the faster of onnxruntime and
 OpenVINO divided by pith's, one thread, medians of ROUNDS in turn: at 64 and 256 tokens; of decoders, onnxruntime's by
-pith's, of a prompt of 64 and of a step behind it. Needs torch, onnxscript, transformers."""
+pith's, of prompts of 64 and 512 (Whisper: 64) and of a step behind each. Needs torch, onnxscript, transformers."""
 import json
 import os
 import statistics
@@ -167,19 +167,19 @@ def spent(call):
     return time.process_time() - begun, r
 
 
-def decoder_line(session, net, inputs):
+def decoder_line(name, session, net, inputs):
     given = {k: v for k, v in draw(inputs, np.random.default_rng(3), dict(batch=1, heard=100, seq=1, past=0, total=1)
                                    ).items() if k == HEARD[0]}
     same = sum(a == b for a, b in zip(generated(session, [7], 64, given)[0], net.generate([7], 64, inputs=given)))
     line, bad = f"{same} of 64 tokens", same < 64
-    if TIME:
-        rows, prompt = [], np.random.default_rng(1).integers(3, V, 64).tolist()
+    for length in ((64,) if name == "whisper" else (64, 512)) if TIME else ():
+        rows, prompt = [], np.random.default_rng(1).integers(3, V, length).tolist()
         for _ in range(ROUNDS):
             _, first, step = generated(session, prompt, 65, given)
             own = spent(lambda: net.generate(prompt, 1, inputs=given))[0]
             all_of_it = spent(lambda: net.generate(prompt, 65, inputs=given))[0]
             rows.append((first / own, 64 * step / (all_of_it - own)))
-        line += "   prompt {:.2f}  step {:.2f}".format(*(statistics.median(c) for c in zip(*rows)))
+        line += f"   {length}:" + " prompt {:.2f}  step {:.2f}".format(*(statistics.median(c) for c in zip(*rows)))
     return line, bad
 
 
@@ -217,7 +217,7 @@ def check(name, cached, script, work):
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     session, net = ort.InferenceSession(path, options), pith.load(f"{work}/net.pith", threads=1)
-    line, bad = decoder_line(session, net, inputs) if cached else encoder_line(session, net, inputs, path)
+    line, bad = decoder_line(name, session, net, inputs) if cached else encoder_line(session, net, inputs, path)
     return "  ".join(f"{found[op]} of {wanted[op]}" for op in wanted) + "   " + line, bad or found != wanted
 
 
