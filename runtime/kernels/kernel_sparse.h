@@ -94,7 +94,7 @@ struct sparse_kernels {
     form_rows_fn *rows[RUN_FORM_KINDS]; /* NULL: matvec row by row */
     quads_fn *quads;                    /* kernel_quads.h */
     uint32_t quad_lanes;                /* columns of x that it takes at once */
-    bool codebook_rows; /* 4 or 5 bits are looked up once for 8 rows, multiplied as tiles are */
+    bool codebook_rows;      /* 4 bits are looked up once for 8 rows, multiplied as tiles are */
     struct pith_costs costs; /* form: by kind; dense: by size */
 };
 
@@ -124,11 +124,8 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_avx2, PITH_CPU_AVX2)             \
     KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook_avx2, PITH_CPU_AVX2)       \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                \
-    KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                \
     KERNEL(rows[FORM_DENSE4], form_rows_fn, pith_gemm_codebook4, 0)                                \
-    KERNEL(rows[FORM_DENSE5], form_rows_fn, pith_gemm_codebook5, 0)                                \
     KERNEL(rows[FORM_DENSE4], form_rows_fn, pith_gemm_codebook4_avx2, PITH_CPU_AVX2)               \
-    KERNEL(rows[FORM_DENSE5], form_rows_fn, pith_gemm_codebook5_avx2, PITH_CPU_AVX2)               \
     KERNEL(quads, quads_fn, pith_spmm_quads_avx2, PITH_CPU_AVX2)                                   \
     KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window_avx512, PITH_CPU_AVX512)               \
     KERNEL(rows[FORM_WINDOW], form_rows_fn, pith_spmm_window_avx512, PITH_CPU_AVX512)              \

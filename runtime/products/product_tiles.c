@@ -233,8 +233,9 @@ static void tiles_run(const struct product *p, const struct product_data *data,
     product_chunks(&r, env, (p->n + strip_width(p, d) - 1) / strip_width(p, d), strips_body);
 }
 
-/* However few rows of a, b is passed once, and tiles begin and end. Columns of the last strip that
- * are not there take as long as others, but under whole panels. Where b is computed, packing it
+/* However few rows of a, b is passed once; half of the shorter of passing and multiplying is done
+ * meanwhile. Columns of the last strip that are not there take as long as others, but under whole
+ * panels. Where b is computed, packing it
  * takes longer than a few rows. */
 static uint64_t tiles_cost(const struct product_case *c)
 {
@@ -243,8 +244,10 @@ static uint64_t tiles_cost(const struct product_case *c)
     if (p->m == 1 || (p->m <= GEMV_MAX_M && !c->weight))
         return pith_product_gemv_cost(c);
     const struct sparse_kernels *k = &c->env->kernels->sparse;
-    return pith_tiles_cost(k, p->m % d->mr ? n_strips(p, d) * d->nr : p->n, p->k, p->m) +
-           pith_gemv_cost(k, p->n, p->k, 1);
+    const uint64_t passing = pith_gemv_cost(k, p->n, p->k, 1);
+    const uint64_t multiplying =
+        pith_tiles_cost(k, p->m % d->mr ? n_strips(p, d) * d->nr : p->n, p->k, p->m);
+    return passing < multiplying ? multiplying + passing / 2 : passing + multiplying / 2;
 }
 
 const struct product_kernel pith_product_tiles = {tiles_supports, tiles_cost, tiles_need,

@@ -273,7 +273,7 @@ static uint64_t batch_cost(const struct weight *w, const struct sparse_kernels *
 {
     if (c->try_window)
         return cost_of(w->nnz + w->count * 7 / 100, m, k->costs.window_batch);
-    if (c->row_bytes && c->kind != FORM_DENSE8 && k->codebook_rows)
+    if (c->kind == FORM_DENSE4 && k->codebook_rows)
         return cost_of(w->count, (m + ROWS_A_PASS - 1) / ROWS_A_PASS, speed_of(k, c)) +
                cost_of(w->count, m, k->costs.tiles);
     return cost_of(pass_work(w, rows, c), m, speed_of(k, c));

@@ -8,8 +8,9 @@
  * vectors). With SUMS_ALONE, whose products are short, there are no values, and whole tiles of sums
  * are stored without a detour.
  *
- * Pixels that are left over: one or two run alone, more as a whole tile that ends at the last
- * pixel, which writes again what the tile before it wrote. */
+ * Pixels that are left over: up to half a tile run alone, more as a whole tile that ends at the
+ * last pixel, which writes again what the tile before it wrote, or, of fewer pixels than a tile,
+ * computes the last one several times. */
 #include <string.h>
 #include "kernels/kernel_integer.h"
 
@@ -44,15 +45,15 @@ static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, 
     }
 }
 
-/* ROWS * VECS sums, VECS weights and one repeated x: all registers of the instruction set. ahead: a
- * panel that is fetched meanwhile, or NULL. */
-static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
-                                                       uint32_t first, const uint8_t *ahead,
-                                                       const uint32_t rows, const uint32_t vecs)
+/* ROWS * VECS sums, VECS weights and one repeated x: all registers of the instruction set. x
+ * [rows]: pixels from i on, of which `kept` are stored. ahead: a panel that is fetched meanwhile,
+ * or NULL. */
+static inline __attribute__((always_inline)) void
+tile(const struct gemm_i8_job *job, const uint8_t *const *x, uint32_t i, uint32_t kept,
+     uint32_t first, const uint8_t *ahead, const uint32_t rows, const uint32_t vecs)
 {
     ivec acc[ROWS][VECS];
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
-    const uint8_t *const *x = job->x + i;
 #pragma GCC unroll 8
     for (uint32_t r = 0; r < rows; r++)
 #pragma GCC unroll 4
@@ -81,7 +82,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
     }
     uint8_t *y = job->y + i * job->y_step;
     const bool sums = SUMS_ALONE || !job->to.factor;
-    if (vecs < INLINE_VECS || rows < ROWS || job->n - first < vecs * LANES ||
+    if (vecs < INLINE_VECS || kept < ROWS || job->n - first < vecs * LANES ||
         sums != (bool)SUMS_ALONE) {
         ivec sum[ROWS][VECS];
 #pragma GCC unroll 8
@@ -89,7 +90,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
 #pragma GCC unroll 4
             for (uint32_t v = 0; v < vecs; v++)
                 sum[r][v] = acc[r][v];
-        store_rows(job, y, sum[0], rows, vecs, first);
+        store_rows(job, y, sum[0], kept, vecs, first);
         return;
     }
 #pragma GCC unroll 8
@@ -117,30 +118,39 @@ static inline const uint8_t *panel_ahead(const struct gemm_i8_job *job, uint32_t
     return job->w + panel * job->panel_bytes;
 }
 
-/* A tile that overlaps the one before costs less than instances for each remainder. */
-static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
-                                                          uint32_t first, const uint32_t vecs)
+/* A tile that overlaps the one before, or repeats a pixel, costs less than instances for each
+ * remainder. x: the job's; of fewer pixels than a tile, ROWS with the last one repeated. */
+static inline __attribute__((always_inline)) void
+columns(const struct gemm_i8_job *job, const uint8_t *const *x, uint32_t first, const uint32_t vecs)
 {
+    const uint32_t rows = job->m < ROWS ? job->m : ROWS;
     uint32_t i = 0, number = 0;
-    while (job->m >= ROWS && job->m - i > 2) {
-        uint32_t at = i + ROWS <= job->m ? i : job->m - ROWS;
-        tile(job, at, first, vecs == VECS ? panel_ahead(job, first, number++) : NULL, ROWS, vecs);
-        i = at + ROWS;
+    while (i < job->m && job->m - i > ROWS / 2) {
+        uint32_t at = i + rows <= job->m ? i : job->m - rows;
+        tile(job, x + at, at, rows, first, vecs == VECS ? panel_ahead(job, first, number++) : NULL,
+             ROWS, vecs);
+        i = at + rows;
     }
     for (; i < job->m; i++)
-        tile(job, i, first, NULL, 1, vecs);
+        tile(job, x + i, i, 1, first, NULL, 1, vecs);
 }
 
 /* Panels by VECS, then by two, then one. */
 void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
 {
+    const uint8_t *const *x = job->x, *repeated[ROWS];
     uint32_t first = 0;
+    if (job->m < ROWS) {
+        for (uint32_t r = 0; r < ROWS; r++)
+            repeated[r] = job->x[r < job->m ? r : job->m - 1];
+        x = repeated;
+    }
     for (; first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
-        columns(job, first, VECS);
+        columns(job, x, first, VECS);
 #if VECS > 2 && !SUMS_ALONE
     for (; first + LANES < job->n; first += 2 * LANES)
-        columns(job, first, 2);
+        columns(job, x, first, 2);
 #endif
     for (; first < job->n; first += LANES)
-        columns(job, first, 1);
+        columns(job, x, first, 1);
 }

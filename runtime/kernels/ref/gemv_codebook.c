@@ -66,11 +66,4 @@ void pith_gemm_codebook4(const struct run_form *f, const float *x, float *y, uin
     for (size_t i = 0; i < m; i++)
         pith_gemv_codebook4(f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);
 }
-
-void pith_gemm_codebook5(const struct run_form *f, const float *x, float *y, uint32_t m,
-                         uint32_t unit_begin, uint32_t unit_end)
-{
-    for (size_t i = 0; i < m; i++)
-        pith_gemv_codebook5(f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);
-}
 #endif
