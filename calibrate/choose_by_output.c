@@ -12,10 +12,10 @@
  * but a grid begin behind the value. Candidates whose step differs by less than ALIKE are one;
  * values that no layer with weights follows, and which therefore stay float, are left to the least
  * squared error, as are those with one candidate, and the parts of a Concat, which is tried as a
- * whole. The others are put on that candidate for a quarter of the samples, and are visited from
- * the largest effect on the outputs down: those that together make up less than REST of it keep it.
- * Narrower ranges are tried as long as the outputs get better, some in any case. The best other
- * candidate must be better by GAIN on that quarter to be tried on all, and by as much on all to be
+ * whole. The others are put on that candidate for one sample, and are visited from the largest
+ * effect on the outputs down: those that together make up less than REST of it keep it. Coarser and
+ * finer steps are tried on a quarter of the samples as long as the outputs get better. The best
+ * other candidate must be better by GAIN there to be tried on all, and by as much on all to be
  * taken: what is better by less on so few is chance. */
 #include "grid_choice.h"
 
@@ -32,8 +32,8 @@
 #define LEAST_SAMPLES 4u
 #define MOST_SAMPLES 16u
 #define NUMBERS (1u << 27) /* put on grids, once with each sample: MobileNet-v2 has 16 samples */
-#define FIRST 4u           /* one in so many samples ranks the values and their candidates */
-#define LEAST_NARROWER 4u  /* tried in any case: down to a quarter of the range */
+#define FIRST 4u           /* one in so many samples ranks a value's candidates */
+#define MOST_WORSE 2u      /* steps in a row */
 #define REST 0.3
 #define GAIN 0.1
 #define ALIKE 0.03
@@ -118,7 +118,14 @@ static bool alike(const struct simple_grid *a, const struct simple_grid *b)
            abs(a->zero_point - b->zero_point) <= (int)(ALIKE * (a->highest - a->lowest));
 }
 
-/* The first is the one with the least squared error of the value; of several alike one stays. */
+static int by_step(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    return x->grid.scale < y->grid.scale ? -1 : x->grid.scale > y->grid.scale;
+}
+
+/* The first is the one with the least squared error of the value, the others stand by step; of
+ * several alike one stays. */
 static void order_candidates(struct grid_choice *c)
 {
     struct candidate kept[METHODS + NARROWER];
@@ -134,6 +141,7 @@ static void order_candidates(struct grid_choice *c)
         if (!known)
             kept[n++] = c->candidate[k];
     }
+    qsort(kept + 1, n - 1, sizeof *kept, by_step);
     memcpy(c->candidate, kept, n * sizeof *kept);
     c->n = n;
 }
@@ -158,21 +166,37 @@ static uint32_t first_samples(const struct trial *t)
     return (t->outputs.n_samples + FIRST - 1) / FIRST;
 }
 
+/* From the first candidate's step to finer or coarser ones: finer steps round less and cut off
+ * more, so that behind the best one all are worse. One may be worse by chance, two in a row end it.
+ */
+static enum pith_status climb(struct trial *t, struct grid_choice *c, const struct grid_kind *kind,
+                              bool coarser, uint32_t *best)
+{
+    enum pith_status st = PITH_OK;
+    uint32_t worse = 0;
+    for (uint32_t i = 1; i < c->n && worse < MOST_WORSE && !st && !t->outputs.stopped; i++) {
+        const uint32_t k = coarser ? i : c->n - i;
+        if ((c->candidate[k].grid.scale > c->candidate[0].grid.scale) != coarser)
+            continue;
+        st = measure(t, c, k, first_samples(t), c->candidate[*best].error, kind);
+        worse = c->candidate[k].error > c->candidate[*best].error ? worse + 1 : 0;
+        if (c->candidate[k].error < c->candidate[*best].error)
+            *best = k;
+    }
+    return st;
+}
+
 /* The best on the first samples, if by GAIN, is tried on all. Errors grow with every sample: a
  * candidate that has reached the best one's cannot win any more. */
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
-    enum pith_status st = PITH_OK;
-    uint32_t best = 0, narrower = 0; /* ranges of those, tried */
-    for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
-        st = measure(t, c, k, first_samples(t), c->candidate[best].error, kind);
-        narrower += c->candidate[k].method == PITH_RANGE_MSE;
-        if (c->candidate[k].error < c->candidate[best].error)
-            best = k;
-        else if (narrower >= LEAST_NARROWER)
-            break;
-    }
+    uint32_t best = 0;
+    enum pith_status st = measure(t, c, 0, first_samples(t), HUGE_VAL, kind);
+    if (!st)
+        st = climb(t, c, kind, false, &best);
+    if (!st)
+        st = climb(t, c, kind, true, &best);
     if (st || t->outputs.stopped || !is_better(&c->candidate[best], &c->candidate[0]))
         return st;
     st = measure(t, c, 0, t->outputs.n_samples, HUGE_VAL, kind);
@@ -189,7 +213,7 @@ static enum pith_status choose(struct trial *t, struct grid_choice **order, uint
     enum pith_status st = PITH_OK;
     double total = 0, done = 0;
     for (uint32_t i = 0; i < n && !st && !t->outputs.stopped; i++) {
-        st = measure(t, order[i], 0, first_samples(t), HUGE_VAL, kind);
+        st = measure(t, order[i], 0, 1, HUGE_VAL, kind);
         total += order[i]->candidate[0].error;
     }
     qsort(order, n, sizeof *order, by_effect);
