@@ -172,9 +172,9 @@ struct pith_quantize_opts {
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
     bool same_numbers; /* values keep their numbers: those that no node reads any more stay, too */
-    /* Borrowed: rounded weights of earlier runs over the same float network with the same data.
-     * They are taken over where the float network's results are no goals; others are added. NULL:
-     * none. */
+    /* Borrowed: rounded weights and corrected biases of earlier runs over the same float network.
+     * Those of all layers are taken over where the float network's results are no goals; others
+     * are added. NULL: none. */
     struct rounded_layers *rounded;
 };
 

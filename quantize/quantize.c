@@ -165,41 +165,25 @@ static bool shifts_biases(const struct improver *i, const struct layer_inputs *i
     return !l->apart && !i->opts->keep_biases && !in->in_loop;
 }
 
-/* Feedback depends little on what other layers lose, so one rounding serves several networks. */
-static enum pith_status round_layer(const struct improver *i, const struct layer_inputs *in,
-                                    bool shifts, struct integer_layer *l)
-{
-    struct rounded_layers *known = in->goal ? NULL : i->opts->rounded;
-    const size_t bytes = (size_t)l->shape.rows * sizeof *l->scale;
-    double *step = known ? malloc(bytes) : NULL;
-    enum pith_status st = known && !step ? PITH_ERR_MEMORY : PITH_OK;
-    if (!st && step && pith_rounded_take(known, in->product->name, l)) {
-        pith_layer_store(l);
-    } else if (!st) {
-        if (step)
-            memcpy(step, l->scale, bytes);
-        st = pith_gptq_round(in, shifts, i->opts->runtime, l);
-        if (!st && step)
-            pith_rounded_keep(known, in->product->name, step, l);
-    }
-    free(step);
-    return st;
-}
-
 static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
                                       struct pith_error *err)
 {
-    struct improver *i = user;
+    const struct improver *i = user;
     struct integer_layer *l = &i->net->layers[in->layer];
-    struct layer_inputs rounded = *in;
-    enum pith_status st = PITH_OK;
-    const bool shifts = shifts_biases(i, in, l);
-    if (!has_goals(i->opts))
-        rounded.goal = NULL;
-    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->shared.both_ways)
-        st = round_layer(i, &rounded, shifts, l);
+    const bool shifts = shifts_biases(i, in, l),
+               rounds = !pith_layer_is_shared(l) && !l->shared.both_ways;
+    const size_t bytes = (size_t)l->shape.rows * sizeof *l->scale;
+    double *step = malloc(bytes);
+    enum pith_status st = step ? PITH_OK : PITH_ERR_MEMORY;
+    if (!st)
+        memcpy(step, l->scale, bytes);
+    if (!st && i->opts->rounding != PITH_ROUND_NEAREST && rounds)
+        st = pith_gptq_round(in, shifts, i->opts->runtime, l);
     if (!st && shifts)
-        st = pith_bias_correct(&rounded, i->opts->runtime, l);
+        st = pith_bias_correct(in, i->opts->runtime, l);
+    if (!st && rounds && i->opts->rounded && !has_goals(i->opts))
+        pith_rounded_keep(i->opts->rounded, in->product->name, step, l);
+    free(step);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
@@ -211,7 +195,8 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
     const struct integer_walk walk = {
         .net = net, .plan = plan, .goals = has_goals(opts), .improve = improve_layer, .user = &i};
     if (!pith_quantize_has_data(opts) || net->n_layers == 0 ||
-        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
+        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST) ||
+        (opts->rounded && !has_goals(opts) && pith_rounded_take(opts->rounded, net)))
         return PITH_OK;
     enum pith_status st =
         opts->rounding == PITH_ROUND_NEAREST ? PITH_OK : pith_round_shared(&walk, err);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rounded_layers.h - rounded weights that further runs of pith_quantize over the same float network
- * take over: of layers whose steps were the same before they were rounded. */
+/* rounded_layers.h - rounded weights and corrected biases that further runs of pith_quantize over
+ * the same float network take over, where the steps of all layers were the same before they were
+ * rounded. Feedback and correction depend little on what other layers lose, so one rounding serves
+ * several networks. */
 #ifndef ROUNDED_LAYERS_H
 #define ROUNDED_LAYERS_H
 
-#include "quantize/layer/integer_layer.h"
+#include "quantize/transform/integer_rewrite.h"
 
 struct rounded_layer;
 
@@ -15,9 +17,9 @@ struct rounded_layers {
     size_t bytes; /* kept */
 };
 
-/* Where layer `name` was kept with the steps that l has: gives l its integers and steps, and true.
- */
-bool pith_rounded_take(const struct rounded_layers *r, const char *name, struct integer_layer *l);
+/* Where all layers were kept with the steps that they have: gives them integers, steps and shifts
+ * of the bias, and true. */
+bool pith_rounded_take(const struct rounded_layers *r, struct integer_network *net);
 /* l was rounded; step: [rows] before. What there is no memory for is not kept, nor what has no
  * name. */
 void pith_rounded_keep(struct rounded_layers *r, const char *name, const double *step,
