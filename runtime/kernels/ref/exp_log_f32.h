@@ -13,10 +13,13 @@
 #define LN2_HI 0.693359375f   /* 9 bits: n * LN2_HI is exact for |n| <= 2^15 */
 #define LN2_LO -2.12194440e-4f
 
-/* 2^n for n in -126..127 By bits: exact, and no table. */
-static inline float power_of_two(uint32_t n)
+/* n + EXP_SHIFT, shifted left, is 2^n for n in -126..127, 0 for n = -127 and infinity for 128. */
+#define EXP_SHIFT (ROUND_F32 + 127.0f)
+
+/* By bits: exact, and no table. */
+static inline float power_of_shifted(float shifted)
 {
-    return f32_from_bits((n + 127u) << 23);
+    return f32_from_bits(f32_bits(shifted) << 23);
 }
 
 /* which ? a : b by masks: compilers turn the ternary into jumps, and then a loop over it does not
@@ -31,78 +34,42 @@ static inline float choose(bool which, float a, float b)
 #endif
 }
 
-/* exp(x) = 2^n (1 + p): p, and *shifted = n + ROUND_F32. |x| small enough that n fits. r is exact
- * to its last bits because n * LN2_HI is; the polynomial is Cephes'. */
+/* exp(x) = 2^n (1 + p): p, and *shifted = n + EXP_SHIFT. |x| small enough that n fits. r is exact
+ * to its last bits because n * LN2_HI is; the polynomial is fitted to the least largest share of
+ * exp(r) - 1, 2^-26. Its pairs do not wait for each other. */
 static inline float exp_parts(float x, float *shifted)
 {
-    *shifted = x * 1.44269504f + ROUND_F32;
-    float n = *shifted - ROUND_F32;
+    *shifted = x * 1.44269504f + EXP_SHIFT;
+    float n = *shifted - EXP_SHIFT;
     float r = x - n * LN2_HI;
     r = r - n * LN2_LO;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    return p * (r * r) + r;
+    float z = r * r;
+    float p = (8.366847411e-3f * r + 4.166769981e-2f) + 1.384524861e-3f * z;
+    p = p * z + (1.666654050e-1f * r + 4.999999702e-1f);
+    return p * z + r;
 }
 
-/* The whole number that was shifted, modulo 2^32. */
-static inline uint32_t unshifted(float shifted)
-{
-    return f32_bits(shifted) - f32_bits(ROUND_F32);
-}
-
-/* Of x <= 89, or NaN. */
-static inline float exp_falling_f32(float x)
-{
-#ifdef __OPTIMIZE_SIZE__ /* here and not at each caller */
-    x = choose(x > 89.0f, 89.0f, x);
-#endif
-    float shifted, p = exp_parts(choose(x < -105.0f, -105.0f, x), &shifted) + 1.0f;
-    /* -151 <= n <= 128, so both halves are exponents of normal floats. Two factors, because 2^n
-     * of a denormal result is none that one factor could be. */
-    uint32_t k = unshifted(shifted), half = ((k + 512u) >> 1) - 256u;
-    return p * power_of_two(half) * power_of_two(k - half);
-}
-
-/* Beyond these the result is infinity or 0 anyway; within, n fits the two scalings. */
-static inline float exp_bounded_f32(float x)
-{
-#ifdef __OPTIMIZE_SIZE__
-    return x; /* exp_falling_f32 bounds it */
-#else
-    return choose(x > 89.0f, 89.0f, x);
-#endif
-}
-
+/* The largest float is below exp(89), half of the least above exp(-105). Two factors, because 2^n
+ * of a denormal result is none that one factor could be. */
 static inline float exp_f32(float x)
 {
-    return exp_falling_f32(exp_bounded_f32(x));
+    x = choose(x > 89.0f, 89.0f, x);
+    float shifted, p = exp_parts(choose(x < -105.0f, -105.0f, x), &shifted) + 1.0f;
+    const uint32_t k = f32_bits(shifted) + 127u, half = k >> 1;
+    return p * f32_from_bits(half << 23) * f32_from_bits((k - half) << 23);
 }
 
-/* The same of x in [-87, 88], or NaN, where n fits one factor. */
+/* The same of x in [-88, 89], or NaN, by one factor: 0 below -87.7, infinity above 88.4. */
 static inline float exp_near_f32(float x)
 {
-#ifdef __OPTIMIZE_SIZE__
-    return exp_f32(x);
-#else
     float shifted, p = exp_parts(x, &shifted) + 1.0f;
-    return p * power_of_two(unshifted(shifted));
-#endif
+    return p * power_of_shifted(shifted);
 }
 
-/* The same of x in [-86, 89], or NaN: twice the sum, and half of the factor, which would not be
- * finite for what lies between the largest float and its half. */
-static inline float exp_wide_f32(float x)
+/* That of Softmax: of x <= 0, or NaN. */
+static inline float exp_fall_f32(float x)
 {
-#ifdef __OPTIMIZE_SIZE__
-    return exp_f32(x);
-#else
-    float shifted, p = exp_parts(x, &shifted) + 1.0f;
-    return (p + p) * power_of_two(unshifted(shifted) - 1u);
-#endif
+    return exp_near_f32(choose(x < -88.0f, -88.0f, x));
 }
 
 /* Denormals are scaled up by 2^23 first; what is not positive and finite is put right at the end.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (kernel_row.h). Parameter: ROW(name), the name
  * with the level's suffix; OWN_LANES: load_rest, store_rest, fold_sum and fold_max are there;
- * OWN_GROUPS: exp_blocks, sigmoid_blocks, tanh_blocks, gelu_blocks, where_lanes, softmax_row and
- * softmax_columns_f32; SQRT_F32, where an instruction does it.
+ * OWN_GROUPS: exp_blocks, fall_blocks, sigmoid_blocks, tanh_blocks, erf_blocks, gelu_blocks,
+ * where_lanes, softmax_row and softmax_columns_f32; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler's target is, and x and y may
@@ -70,30 +70,16 @@ static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, fl
     }
 
 #ifndef OWN_GROUPS
-/* exp of LANES values, none above 89. */
-static inline void exp_lanes(float v[LANES])
-{
-    for (size_t i = 0; i < LANES; i++)
-        v[i] = exp_falling_f32(v[i]);
-}
+static const float gelu_fits[2][9] = {GELU_ERF, GELU_TANH};
 
-static void exp_blocks(const float *x, float p, float *y, size_t blocks)
-{
-    for (; blocks > 0; blocks--, x += LANES, y += LANES) {
-        float v[LANES];
-        for (size_t i = 0; i < LANES; i++)
-            v[i] = exp_bounded_f32(x[i] - p);
-        exp_lanes(v);
-        memcpy(y, v, sizeof v);
-    }
-}
-
+BLOCKS(exp, exp_f32(x[i] - p))
+BLOCKS(fall, exp_fall_f32(x[i] - p))
 /* times x where p is not 0 */
 BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
 BLOCKS(tanh, tanh_f32(x[i]))
 BLOCKS(erf, erf_f32(x[i]))
-BLOCKS(gelu, gelu_f32(x[i]))
-BLOCKS(gelu_tanh, gelu_tanh_f32(x[i]))
+/* p != 0: the form by tanh */
+BLOCKS(gelu, gelu_by(p != 0.0f ? gelu_fits[1] : gelu_fits[0], x[i]))
 
 /* y = c ? a : b */
 static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32_t *b, uint32_t *y)
@@ -111,13 +97,17 @@ ROW_OF(tanh)
 ROW_OF(sigmoid)
 ROW_OF(erf)
 ROW_OF(gelu)
-ROW_OF(gelu_tanh)
 BLOCKS(at_least, x[i] < p ? p : x[i])
 BLOCKS(at_most, x[i] > p ? p : x[i])
 
 void ROW(pith_swish_row_f32)(const float *x, float *y, size_t n)
 {
     in_blocks(sigmoid_blocks, x, 1.0f, y, n);
+}
+
+void ROW(pith_gelu_tanh_row_f32)(const float *x, float *y, size_t n)
+{
+    in_blocks(gelu_blocks, x, 1.0f, y, n);
 }
 
 void ROW(pith_relu_row_f32)(const float *x, float *y, size_t n)
@@ -255,7 +245,7 @@ static void softmax_short_rows(const float *x, float *y, size_t n)
     for (size_t r = 0; r < n; r++)
         for (size_t c = 0; c < LANES; c++)
             v[r][c] -= max[c];
-    exp_blocks(v[0], 0.0f, v[0], n);
+    fall_blocks(v[0], 0.0f, v[0], n);
     sum_short_rows(v, n, sum);
     for (size_t c = 0; c < LANES; c++)
         sum[c] = 1.0f / sum[c];
@@ -308,7 +298,7 @@ BLOCKS(times, x[i] * p)
 
 static void softmax_row(const float *x, float *y, size_t n)
 {
-    in_blocks(exp_blocks, x, max_of(x, n), y, n);
+    in_blocks(fall_blocks, x, max_of(x, n), y, n);
     in_blocks(times_blocks, y, 1.0f / sum_of(y, n), y, n);
 }
 #endif
@@ -344,8 +334,7 @@ static INSTANCES void lanes_of(float *x, size_t ld, size_t n, size_t columns, fl
     for (size_t r = 0; r < n; r++) {
         memcpy(v, x + r * ld, bytes);
         for (size_t c = 0; c < LANES; c++)
-            v[c] -= max[c];
-        exp_lanes(v);
+            v[c] = exp_fall_f32(v[c] - max[c]);
         for (size_t c = 0; c < LANES; c++)
             sum[c] += v[c];
         memcpy(x + r * ld, v, bytes);

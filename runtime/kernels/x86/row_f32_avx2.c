@@ -7,7 +7,7 @@
 #define ROW(name) name##_avx2
 #define SQRT_F32(x) _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)))
 #define WIDTH 8u
-#define GROUP 4u
+#define GROUP 6u
 #define TILE 3u
 
 typedef __m256 vec;
@@ -96,31 +96,17 @@ static inline vec vec_mul_there(vmask there, vec a, vec b)
     return _mm256_blendv_ps(a, a * b, (vec)there);
 }
 
-/* 2^k of whole k: power_of_two. The bits of k + ROUND_F32 end in those of k, and no other reaches
- * the exponent. */
-static inline vec vec_power(vec k)
+/* power_of_shifted */
+static inline vec vec_power(vec shifted)
 {
-    return (vec)(((vbits)(k + ROUND_F32) + 127u) << 23);
+    return (vec)((vbits)shifted << 23);
 }
 
-/* v * 2^k where that is no denormal */
-static inline vec vec_scaled_near(vec v, vec k)
+/* In two factors, as exp_f32. */
+static inline vec vec_scaled(vec v, vec shifted)
 {
-    return v * vec_power(k);
-}
-
-/* v * 2^k where 2^k may be no float, as exp_wide_f32 */
-static inline vec vec_scaled_wide(vec v, vec k)
-{
-    return (v + v) * (vec)(((vbits)(k + ROUND_F32) + 126u) << 23);
-}
-
-/* v * 2^k in two factors, as exp_falling_f32. */
-static inline vec vec_scaled(vec v, vec k)
-{
-    const vbits bits = (vbits)(k + ROUND_F32);
-    const vbits half = (bits + (512u - 0x4b400000u)) >> 1;
-    return v * (vec)((half - (256u - 127u)) << 23) * (vec)((bits - half + (256u + 127u)) << 23);
+    const vbits k = (vbits)shifted + 127u, half = k >> 1;
+    return v * (vec)(half << 23) * (vec)((k - half) << 23);
 }
 
 /* y = c ? a : b */

@@ -95,20 +95,17 @@ static inline vec vec_mul_there(vmask there, vec a, vec b)
     return _mm512_mask_mul_ps(a, there, a, b);
 }
 
-/* 2^k of whole k */
-static inline vec vec_power(vec k)
+/* power_of_shifted */
+static inline vec vec_power(vec shifted)
 {
-    return _mm512_scalef_ps(_mm512_set1_ps(1.0f), k);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
 }
 
-/* v * 2^k by one instruction, which rounds once, as the two factors of exp_falling_f32 do. */
-static inline vec vec_scaled(vec v, vec k)
+/* By one instruction, which rounds once, as the two factors of exp_f32 do. */
+static inline vec vec_scaled(vec v, vec shifted)
 {
-    return _mm512_scalef_ps(v, k);
+    return _mm512_scalef_ps(v, shifted - EXP_SHIFT);
 }
-
-#define vec_scaled_near vec_scaled
-#define vec_scaled_wide vec_scaled
 
 /* y = c ? a : b */
 static inline void where_lanes(const uint8_t *c, const uint32_t *a, const uint32_t *b, uint32_t *y)

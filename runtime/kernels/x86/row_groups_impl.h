@@ -4,14 +4,14 @@
  *
  * What one vector goes through is a single chain of some 30 operations, each of which waits 3 to 4
  * cycles for the one before: a processor looks far enough ahead to have two of them under way.
- * Statement by statement for some vectors, it has enough to do. Bit for bit exp_falling_f32,
- * sigmoid_f32, tanh_f32, erf_f32, gelu_f32 and gelu_tanh_f32.
+ * Statement by statement for some vectors, it has enough to do. Bit for bit the
+ * functions of exp_log_f32.h and activation_f32.h.
  *
  * Parameters: ROW(name); vec, a vector of WIDTH floats, and vmask, which of its lanes are there;
  * GROUP, how many vectors registers hold, whole blocks of LANES (row_lanes.h); TILE, vectors of a
  * tile of gemm_f32; functions named vec_. vec_min, vec_max: the second operand where one is NaN.
- * vec_scaled(v, k): v * 2^k with the bits of exp_falling_f32; vec_scaled_near: of exp_near_f32;
- * vec_scaled_wide: of exp_wide_f32. */
+ * vec_power(shifted): power_of_shifted; vec_scaled(v, shifted): v times the power with the bits of
+ * exp_f32. */
 #ifndef ROW_GROUPS_IMPL_H
 #define ROW_GROUPS_IMPL_H
 
@@ -23,73 +23,83 @@
 #define VECTORS (LANES / WIDTH)
 #define EACH_VECTOR _Pragma("GCC unroll 8") for (size_t i = 0; i < n; i++)
 
-/* A polynomial's steps: p = p * x + step. */
-#define POLYNOMIAL(p, x, steps)                                                                    \
-    _Pragma("GCC unroll 8") for (size_t s = 0; s < sizeof(steps) / sizeof *(steps); s++)           \
-    {                                                                                              \
-        EACH_VECTOR p[i] = p[i] * x[i];                                                            \
-        EACH_VECTOR p[i] = p[i] + (steps)[s];                                                      \
-    }
+/* to = x * one + zero, and to = to * z + (x * one + zero); the constants are one number each. */
+#define PAIR(to, x, one, zero)                                                                     \
+    EACH_VECTOR to[i] = x[i] * (one);                                                              \
+    EACH_VECTOR to[i] = to[i] + (zero);
+#define NEXT_PAIR(to, z, x, one, zero)                                                             \
+    EACH_VECTOR to[i] = to[i] * z[i];                                                              \
+    PAIR(pair, x, one, zero)                                                                       \
+    EACH_VECTOR to[i] = to[i] + pair[i];
 
 /* exp(v) = 2^k (1 + p), v becomes p: exp_parts. */
-static inline __attribute__((always_inline)) void exp_parts_of(vec *v, vec *k, const size_t n)
+static inline __attribute__((always_inline)) void exp_parts_of(vec *v, vec *shifted, const size_t n)
 {
-    static const float steps[] = {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
-                                  1.6666665459e-1f, 5.0000001201e-1f};
-    vec p[GROUP], t[GROUP];
-    EACH_VECTOR k[i] = v[i] * 1.44269504f;
-    EACH_VECTOR k[i] = k[i] + ROUND_F32;
-    EACH_VECTOR k[i] = k[i] - ROUND_F32;
-    EACH_VECTOR t[i] = k[i] * LN2_HI;
-    EACH_VECTOR v[i] = v[i] - t[i];
-    EACH_VECTOR t[i] = k[i] * LN2_LO;
-    EACH_VECTOR v[i] = v[i] - t[i];
-    EACH_VECTOR p[i] = vec_all(1.9875691500e-4f);
-    POLYNOMIAL(p, v, steps)
-    EACH_VECTOR t[i] = v[i] * v[i];
-    EACH_VECTOR p[i] = p[i] * t[i];
+    vec p[GROUP], z[GROUP], pair[GROUP];
+    EACH_VECTOR z[i] = v[i] * 1.44269504f;
+    EACH_VECTOR shifted[i] = z[i] + EXP_SHIFT;
+    EACH_VECTOR z[i] = shifted[i] - EXP_SHIFT;
+    EACH_VECTOR v[i] = v[i] - z[i] * LN2_HI;
+    EACH_VECTOR v[i] = v[i] - z[i] * LN2_LO;
+    EACH_VECTOR z[i] = v[i] * v[i];
+    PAIR(p, v, 8.366847411e-3f, 4.166769981e-2f)
+    EACH_VECTOR p[i] = p[i] + z[i] * 1.384524861e-3f;
+    NEXT_PAIR(p, z, v, 1.666654050e-1f, 4.999999702e-1f)
+    EACH_VECTOR p[i] = p[i] * z[i];
     EACH_VECTOR v[i] = p[i] + v[i];
 }
 
-/* v = exp(v), none above 89. */
-static inline __attribute__((always_inline)) void exp_vectors(vec *v, const size_t n)
-{
-    vec k[GROUP];
-    EACH_VECTOR v[i] = vec_max(vec_all(-105.0f), v[i]);
-    exp_parts_of(v, k, n);
-    EACH_VECTOR v[i] = v[i] + 1.0f;
-    EACH_VECTOR v[i] = vec_scaled(v[i], k[i]);
-}
-
-/* v = exp(v), -87 <= v <= 88. */
+/* v = exp(v): exp_near_f32. */
 static inline __attribute__((always_inline)) void exp_near_vectors(vec *v, const size_t n)
 {
-    vec k[GROUP];
-    exp_parts_of(v, k, n);
+    vec shifted[GROUP];
+    exp_parts_of(v, shifted, n);
+    EACH_VECTOR shifted[i] = vec_power(shifted[i]);
     EACH_VECTOR v[i] = v[i] + 1.0f;
-    EACH_VECTOR v[i] = vec_scaled_near(v[i], k[i]);
+    EACH_VECTOR v[i] = v[i] * shifted[i];
 }
 
-/* e = sigmoid(v) */
-static inline __attribute__((always_inline)) void sigmoid_vectors(const vec *v, vec *e,
-                                                                  const size_t n)
+/* v = exp(v): exp_fall_f32. */
+static inline __attribute__((always_inline)) void fall_vectors(vec *v, const size_t n)
 {
-    vec k[GROUP];
-    EACH_VECTOR e[i] = vec_max(vec_all(-86.0f), -v[i]);
-    EACH_VECTOR e[i] = vec_min(vec_all(89.0f), e[i]);
-    exp_parts_of(e, k, n);
-    EACH_VECTOR e[i] = e[i] + 1.0f;
-    EACH_VECTOR e[i] = vec_scaled_wide(e[i], k[i]);
-    EACH_VECTOR e[i] = 1.0f / (1.0f + e[i]);
+    EACH_VECTOR v[i] = vec_max(vec_all(-88.0f), v[i]);
+    exp_near_vectors(v, n);
 }
 
-/* y = exp(x - p) of n vectors; beyond 89 it is infinite anyway, and a NaN stays one. */
+/* q = 2^q: exp2_near_f32. */
+static inline __attribute__((always_inline)) void exp2_near_vectors(vec *q, float shift,
+                                                                    const size_t n)
+{
+    vec p[GROUP], z[GROUP], pair[GROUP], shifted[GROUP];
+    EACH_VECTOR shifted[i] = q[i] + shift;
+    EACH_VECTOR q[i] = q[i] - (shifted[i] - shift);
+    EACH_VECTOR shifted[i] = vec_power(shifted[i]);
+    EACH_VECTOR z[i] = q[i] * q[i];
+    PAIR(p, q, 1.326955506e-3f, 9.671293199e-3f)
+    NEXT_PAIR(p, z, q, 5.550710857e-2f, 2.402224690e-1f)
+    NEXT_PAIR(p, z, q, 6.931470037e-1f, 1.0f)
+    EACH_VECTOR q[i] = p[i] * shifted[i];
+}
+
+/* y = exp(x - p) of n vectors */
 static inline __attribute__((always_inline)) void exp_group(const float *x, float p, float *y,
                                                             const size_t n)
 {
-    vec v[GROUP];
+    vec v[GROUP], shifted[GROUP];
     EACH_VECTOR v[i] = vec_min(vec_all(89.0f), vec_load(x + WIDTH * i) - p);
-    exp_vectors(v, n);
+    EACH_VECTOR v[i] = vec_max(vec_all(-105.0f), v[i]);
+    exp_parts_of(v, shifted, n);
+    EACH_VECTOR v[i] = vec_scaled(v[i] + 1.0f, shifted[i]);
+    EACH_VECTOR vec_store(y + WIDTH * i, v[i]);
+}
+
+/* The same of what is at most 0. */
+static inline __attribute__((always_inline)) void fall_group(const float *x, float p, float *y,
+                                                             const size_t n)
+{
+    vec v[GROUP];
+    EACH_VECTOR v[i] = vec_load(x + WIDTH * i) - p;
+    fall_vectors(v, n);
     EACH_VECTOR vec_store(y + WIDTH * i, v[i]);
 }
 
@@ -99,29 +109,29 @@ static inline __attribute__((always_inline)) void sigmoid_group(const float *x, 
                                                                 const size_t n)
 {
     const vmask times_x = p != 0.0f ? vmask_first(WIDTH) : vmask_first(0);
-    vec v[GROUP], e[GROUP];
-    EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
-    sigmoid_vectors(v, e, n);
-    EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
-    EACH_VECTOR e[i] = vec_mul_there(times_x, e[i], v[i]);
-    EACH_VECTOR vec_store(y + WIDTH * i, e[i]);
+    vec v[GROUP];
+    EACH_VECTOR v[i] = vec_min(vec_all(86.0f), vec_load(x + WIDTH * i));
+    EACH_VECTOR v[i] = -vec_max(vec_all(-89.0f), v[i]);
+    exp_near_vectors(v, n);
+    EACH_VECTOR v[i] = 1.0f / (1.0f + v[i]);
+    EACH_VECTOR v[i] = vec_mul_there(times_x, v[i], vec_load(x + WIDTH * i));
+    EACH_VECTOR vec_store(y + WIDTH * i, v[i]);
 }
 
 /* y = tanh(x) of n vectors; p is not used. */
 static inline __attribute__((always_inline)) void tanh_group(const float *x, float p, float *y,
                                                              const size_t n)
 {
-    vec v[GROUP], k[GROUP], e[GROUP];
+    vec v[GROUP], e[GROUP];
     (void)p;
-    EACH_VECTOR v[i] = vec_magnitude(vec_load(x + WIDTH * i));
-    EACH_VECTOR v[i] = vec_min(vec_all(40.0f), v[i] + v[i]);
-    exp_parts_of(v, k, n);
-    EACH_VECTOR e[i] = vec_power(k[i]);
+    EACH_VECTOR v[i] = vec_or(vec_load(x + WIDTH * i), vec_all(-0.0f));
+    EACH_VECTOR v[i] = vec_max(vec_all(-40.0f), v[i] + v[i]);
+    exp_parts_of(v, e, n);
+    EACH_VECTOR e[i] = vec_power(e[i]);
     EACH_VECTOR v[i] = v[i] * e[i];
-    EACH_VECTOR v[i] = v[i] + (e[i] - 1.0f);
-    EACH_VECTOR v[i] = v[i] / (v[i] + 2.0f);
-    EACH_VECTOR e[i] = vec_sign(vec_load(x + WIDTH * i));
-    EACH_VECTOR vec_store(y + WIDTH * i, vec_or(v[i], e[i]));
+    EACH_VECTOR v[i] = (1.0f - e[i]) - v[i];
+    EACH_VECTOR v[i] = v[i] / (2.0f - v[i]);
+    EACH_VECTOR vec_store(y + WIDTH * i, vec_or(v[i], vec_sign(vec_load(x + WIDTH * i))));
 }
 
 /* y = erf(x) of n vectors; p is not used. The polynomials are those of erf_f32, which says where
@@ -129,64 +139,46 @@ static inline __attribute__((always_inline)) void tanh_group(const float *x, flo
 static inline __attribute__((always_inline)) void erf_group(const float *x, float p, float *y,
                                                             const size_t n)
 {
-    static const float far[] = {-2.960122208e-03f, 2.188967337e-02f,  -1.032182653e-01f,
-                                -6.380121468e-01f, -1.127171691e+00f, -3.205644171e-04f};
-    static const float near[] = {-8.010241949e-04f, 5.188333780e-03f,  -2.685381563e-02f,
-                                 1.128358526e-01f,  -3.761262584e-01f, 1.283791670e-01f};
-    vec v[GROUP], t[GROUP], q[GROUP];
+    vec v[GROUP], t[GROUP], z[GROUP], q[GROUP], pair[GROUP];
     (void)p;
     EACH_VECTOR t[i] = vec_min(vec_all(4.0f), vec_magnitude(vec_load(x + WIDTH * i)));
-    EACH_VECTOR q[i] = vec_all(1.876056448e-04f);
-    POLYNOMIAL(q, t, far)
-    exp_near_vectors(q, n);
+    EACH_VECTOR z[i] = t[i] * t[i];
+    PAIR(q, t, -1.669513877e-3f, 2.139781602e-2f)
+    NEXT_PAIR(q, z, t, -1.281109005e-1f, -9.438688755e-1f)
+    NEXT_PAIR(q, z, t, -1.612386703f, -3.778644139e-3f)
+    exp2_near_vectors(q, EXP_SHIFT, n);
     EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
     EACH_VECTOR q[i] = vec_or(1.0f - q[i], vec_sign(v[i]));
     EACH_VECTOR t[i] = v[i] * v[i];
-    EACH_VECTOR v[i] = vec_all(7.854008922e-05f);
-    POLYNOMIAL(v, t, near)
+    EACH_VECTOR z[i] = t[i] * t[i];
+    PAIR(v, t, -7.997853099e-4f, 5.187162198e-3f)
+    EACH_VECTOR v[i] = v[i] + z[i] * 7.806903886e-5f;
+    NEXT_PAIR(v, z, t, -2.685334720e-2f, 1.128357872e-1f)
+    NEXT_PAIR(v, z, t, -3.761262596e-1f, 1.283791661e-1f)
     EACH_VECTOR t[i] = vec_load(x + WIDTH * i);
     EACH_VECTOR v[i] = v[i] * t[i];
     EACH_VECTOR v[i] = v[i] + t[i];
     EACH_VECTOR vec_store(y + WIDTH * i, vec_where_below(vec_magnitude(t[i]), 1.0f, v[i], q[i]));
 }
 
-/* y = gelu(x) of n vectors; p is not used. The polynomial and its end are those of gelu_f32, which
- * says where they come from. */
+/* y = gelu(x) of n vectors, by tanh where p is not 0: gelu_by. */
 static inline __attribute__((always_inline)) void gelu_group(const float *x, float p, float *y,
                                                              const size_t n)
 {
-    static const float steps[] = {2.729554399e-05f, -1.290542714e-04f, -9.490925004e-05f,
-                                  4.895981401e-03f, -3.638757393e-02f, -3.182988763e-01f,
-                                  -7.978852987e-01f};
-    vec v[GROUP], t[GROUP], q[GROUP];
-    (void)p;
-    EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
-    EACH_VECTOR t[i] = vec_min(vec_all(GELU_END), vec_magnitude(v[i]));
-    EACH_VECTOR q[i] = vec_all(-1.965112233e-06f);
-    POLYNOMIAL(q, t, steps)
+    static const float fits[2][9] = {GELU_ERF, GELU_TANH};
+    const float *c = fits[p != 0.0f];
+    vec t[GROUP], z[GROUP], q[GROUP], pair[GROUP];
+    EACH_VECTOR t[i] = vec_min(vec_all(c[8]), vec_magnitude(vec_load(x + WIDTH * i)));
+    EACH_VECTOR z[i] = t[i] * t[i];
+    PAIR(q, t, c[7], c[6])
+    NEXT_PAIR(q, z, t, c[5], c[4])
+    NEXT_PAIR(q, z, t, c[3], c[2])
+    NEXT_PAIR(q, z, t, c[1], c[0])
     EACH_VECTOR q[i] = q[i] * t[i];
-    exp_near_vectors(q, n);
-    EACH_VECTOR q[i] = 1.0f - q[i];
-    EACH_VECTOR q[i] = vec_or(q[i], vec_sign(v[i]));
-    EACH_VECTOR q[i] = 1.0f + q[i];
-    EACH_VECTOR v[i] = 0.5f * v[i];
-    EACH_VECTOR v[i] = v[i] * q[i];
-    EACH_VECTOR vec_store(y + WIDTH * i, v[i]);
-}
-
-/* y = gelu(x) by tanh of n vectors; p is not used. */
-static inline __attribute__((always_inline)) void gelu_tanh_group(const float *x, float p, float *y,
-                                                                  const size_t n)
-{
-    vec v[GROUP], u[GROUP], e[GROUP];
-    (void)p;
-    EACH_VECTOR v[i] = vec_load(x + WIDTH * i);
-    EACH_VECTOR u[i] = vec_max(vec_all(-20.0f), vec_min(vec_all(20.0f), v[i]));
-    EACH_VECTOR v[i] = vec_max(vec_all(-20.0f), v[i]);
-    EACH_VECTOR e[i] = 0.044715f * (u[i] * u[i] * u[i]);
-    EACH_VECTOR u[i] = 1.59576912f * (u[i] + e[i]);
-    sigmoid_vectors(u, e, n);
-    EACH_VECTOR vec_store(y + WIDTH * i, v[i] * e[i]);
+    exp2_near_vectors(q, EXP_SHIFT - 1.0f, n);
+    EACH_VECTOR q[i] = q[i] * t[i];
+    EACH_VECTOR t[i] = vec_max(vec_all(0.0f), vec_load(x + WIDTH * i));
+    EACH_VECTOR vec_store(y + WIDTH * i, t[i] - q[i]);
 }
 
 /* A blocks_fn (row_f32_impl.h): groups as long as there are whole ones, then block by block. */
@@ -201,11 +193,11 @@ static inline __attribute__((always_inline)) void gelu_tanh_group(const float *x
     }
 
 IN_GROUPS(exp)
+IN_GROUPS(fall)
 IN_GROUPS(sigmoid)
 IN_GROUPS(tanh)
 IN_GROUPS(erf)
 IN_GROUPS(gelu)
-IN_GROUPS(gelu_tanh)
 
 /* y = exp(x - max) of n vectors, lanes of a block's that are there; added to the block's sums. */
 static inline __attribute__((always_inline)) void softmax_group(const float *x, vec max,
@@ -215,7 +207,7 @@ static inline __attribute__((always_inline)) void softmax_group(const float *x, 
 {
     vec v[GROUP];
     EACH_VECTOR v[i] = vec_load_there(x + WIDTH * i, there[i % VECTORS], whole) - max;
-    exp_vectors(v, n);
+    fall_vectors(v, n);
     EACH_VECTOR sum[i % VECTORS] = vec_add_there(sum[i % VECTORS], v[i], there[i % VECTORS], whole);
     EACH_VECTOR vec_store_there(y + WIDTH * i, v[i], there[i % VECTORS], whole);
 }
@@ -273,7 +265,7 @@ static inline __attribute__((always_inline)) void columns_group(float *x, size_t
     }
     for (size_t r = 0; r < rows; r++, x += ld) {
         EACH_VECTOR v[i] = vec_load_there(x + WIDTH * i, last, whole) - max[i];
-        exp_vectors(v, n);
+        fall_vectors(v, n);
         EACH_VECTOR sum[i] = sum[i] + v[i];
         EACH_VECTOR vec_store_there(x + WIDTH * i, v[i], last, whole);
     }
