@@ -12,49 +12,62 @@
 
 #include "range.h"
 
-#define CLIPS 256u /* about so many are tried */
+#define CLIPS 256u  /* about so many are tried */
+#define EQUAL 1e-12 /* of two clips the wider one is taken */
 
-/* Group g of `steps` over i bins begins at bin g * i / steps. */
-static double divergence(const double *count, uint32_t i, double beyond, uint32_t steps)
+/* Of the bins below each, so that a clip takes its groups alone. */
+struct totals {
+    double count[PITH_HISTOGRAM_BINS + 1], count_log[PITH_HISTOGRAM_BINS + 1];
+    uint32_t full[PITH_HISTOGRAM_BINS + 1]; /* bins that are not empty */
+};
+
+static double times_log(double x)
 {
-    double total = beyond, inside = 0, sum = 0;
-    for (uint32_t m = 0; m < i; m++)
-        inside += count[m];
-    total += inside;
-    if (inside == 0)
-        return HUGE_VAL;
-    for (uint32_t g = 0; g < steps; g++) {
-        uint32_t from = (uint32_t)((uint64_t)g * i / steps),
-                 to = (uint32_t)((uint64_t)(g + 1) * i / steps);
-        double in_group = 0;
-        uint32_t full = 0;
-        for (uint32_t m = from; m < to; m++) {
-            in_group += count[m];
-            full += count[m] > 0;
-        }
-        for (uint32_t m = from; m < to; m++) {
-            double p = (count[m] + (m + 1 == i ? beyond : 0)) / total;
-            double q = in_group / (full ? full : 1) / inside;
-            if (p > 0 && (count[m] == 0 || q == 0))
-                return HUGE_VAL; /* P has what Q has not: the clip falls on an empty bin */
-            if (p > 0)
-                sum += p * log(p / q);
-        }
+    return x > 0 ? x * log(x) : 0;
+}
+
+static void add_up(struct totals *t, const double *count, uint32_t n)
+{
+    t->count[0] = t->count_log[0] = t->full[0] = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        t->count[i + 1] = t->count[i] + count[i];
+        t->count_log[i + 1] = t->count_log[i] + times_log(count[i]);
+        t->full[i + 1] = t->full[i] + (count[i] > 0);
     }
-    return sum;
+}
+
+/* total * (sum of P log P - sum of P log Q). Group g of `steps` over i bins begins at bin g * i /
+ * steps. */
+static double divergence(const struct totals *t, uint32_t i, double beyond, uint32_t steps)
+{
+    const double inside = t->count[i], total = inside + beyond, last = inside - t->count[i - 1];
+    if (inside == 0 || (beyond > 0 && t->full[i] == t->full[i - 1]))
+        return HUGE_VAL; /* P has what Q has not: the clip falls on an empty bin */
+    double sum = t->count_log[i - 1] + times_log(last + beyond) - times_log(total);
+    for (uint32_t g = 0; g < steps; g++) {
+        const uint32_t from = (uint32_t)((uint64_t)g * i / steps),
+                       to = (uint32_t)((uint64_t)(g + 1) * i / steps);
+        const double in_group = t->count[to] - t->count[from];
+        if (in_group > 0)
+            sum -= (in_group + (to == i ? beyond : 0)) *
+                   log(in_group / (t->full[to] - t->full[from]) / inside);
+    }
+    return sum / total;
 }
 
 struct range pith_range_kl(const struct distribution *d, const struct grid_kind *kind)
 {
     double count[PITH_HISTOGRAM_BINS], least = HUGE_VAL, beyond = 0;
+    struct totals t;
     uint32_t n, best, steps = 1u << (pith_one_sided(d) ? kind->bits : kind->bits - 1);
     pith_magnitudes(d, count, &n);
     best = n;
+    add_up(&t, count, n);
     uint32_t by = n > CLIPS ? n / CLIPS : 1;
     for (uint32_t i = n; i >= steps && i > 0; i--) {
         if ((n - i) % by == 0) {
-            double k = divergence(count, i, beyond, steps);
-            if (k < least) {
+            double k = divergence(&t, i, beyond, steps);
+            if (k < least - EQUAL) {
                 least = k;
                 best = i;
             }

@@ -141,15 +141,33 @@ void pith_layer_row(const struct layer_rows *rows, const float *x, uint32_t grou
     pith_im2col_row(&from, rows->place + place % rows->out * rows->taps, rows->taps, channels, row);
 }
 
-/* Of one channel under one tap. */
-static double tap_sum(const struct layer_rows *rows, const float *x, size_t tap)
+#define BESIDE 8u /* channels: chains of additions that hide each other's latency */
+
+/* Of up to BESIDE channels, under one tap. */
+static inline __attribute__((always_inline)) void
+add_taps(const struct layer_rows *rows, const float *x, size_t tap, size_t channels, double *sum)
 {
-    double sum = 0;
     for (size_t at = 0; at < rows->out; at++) {
         const int64_t place = rows->place[at * rows->taps + tap];
-        sum += place < 0 ? 0 : (double)x[place];
+        for (size_t c = 0; c < channels && place >= 0; c++)
+            sum[c] += (double)x[c * rows->in + (size_t)place];
     }
-    return sum;
+}
+
+static void add_windows(const struct layer_rows *rows, const float *x, double *sum, size_t step)
+{
+    const size_t channels = rows->groups * rows->n / rows->taps;
+    for (size_t c = 0; c < channels; c += BESIDE, x += BESIDE * rows->in)
+        for (size_t tap = 0; tap < rows->taps; tap++) {
+            const size_t n = channels - c < BESIDE ? channels - c : BESIDE;
+            double some[BESIDE] = {0};
+            if (n == BESIDE)
+                add_taps(rows, x, tap, BESIDE, some);
+            else
+                add_taps(rows, x, tap, n, some);
+            for (size_t i = 0; i < n; i++)
+                sum[((c + i) * rows->taps + tap) * step] += some[i];
+        }
 }
 
 void pith_layer_row_sums(const struct layer_rows *rows, const float *x, double *sum, size_t step)
@@ -161,7 +179,5 @@ void pith_layer_row_sums(const struct layer_rows *rows, const float *x, double *
         return;
     }
     for (uint64_t image = 0; image < rows->places / rows->out; image++)
-        for (size_t k = 0; k < all; k++)
-            sum[k * step] += tap_sum(
-                rows, x + (image * (all / rows->taps) + k / rows->taps) * rows->in, k % rows->taps);
+        add_windows(rows, x + image * (all / rows->taps) * rows->in, sum, step);
 }
