@@ -43,17 +43,20 @@
 struct trial {
     struct output_trial outputs;
     struct pith_model *m;
-    const struct grid_choice *choice; /* whose value is put on `grid` */
-    const struct pith_grid *grid;
+    struct grid_choice **order;     /* owns: the values that are tried */
+    const struct pith_grid **first; /* owns: the grid of each one's first candidate */
+    struct {
+        const struct grid_choice *choice; /* whose value is put on `grid` */
+        const struct pith_grid *grid;
+    } lane[PITH_TRIAL_LANES];
     struct pith_error *err;
 };
 
 static void put_on_grid(void *user, uint32_t lane, uint32_t value, float *x, size_t n)
 {
     const struct trial *t = user;
-    (void)lane;
-    if (t->choice->value == value)
-        pith_choice_apply(t->m, t->choice, t->grid, x, n);
+    if (t->lane[lane].choice->value == value)
+        pith_choice_apply(t->m, t->lane[lane].choice, t->lane[lane].grid, x, n);
 }
 
 /* ---- which values matter --------------------------------------------------------------------- */
@@ -89,22 +92,30 @@ void pith_values_to_try(const struct pith_model *m, bool *to_try, bool *scratch)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
+/* What is done in this lane from now on; the node that gives the value. */
+static uint32_t put(struct trial *t, uint32_t lane, const struct grid_choice *c,
+                    const struct pith_grid *g)
+{
+    const struct pith_node *node = pith_model_producer(t->m, c->value);
+    t->lane[lane].choice = c;
+    t->lane[lane].grid = g;
+    return node ? (uint32_t)(node - t->m->nodes) : NO_STEP;
+}
+
 /* The first `to` samples, or as many of them as it takes to reach an error of `most`. */
 static enum pith_status measure(struct trial *t, struct grid_choice *c, uint32_t k, uint32_t to,
                                 double most, const struct grid_kind *kind)
 {
     struct candidate *candidate = &c->candidate[k];
     struct output_trial *o = &t->outputs;
-    const struct pith_node *node = pith_model_producer(t->m, c->value);
     double error;
     if (candidate->n_samples >= to)
         return PITH_OK;
-    pith_output_trial_behind(o, node ? (uint32_t)(node - t->m->nodes) : NO_STEP);
     struct pith_grid *g = pith_choice_grid(t->m, c, k, kind);
     if (!g)
         return pith_error_no_memory(t->err);
-    t->choice = c;
-    t->grid = g;
+    for (uint32_t lane = 0; lane < PITH_TRIAL_LANES; lane++)
+        pith_output_trial_behind(o, put(t, lane, c, g));
     const double before = o->apart ? candidate->error : 0;
     enum pith_status st = pith_output_trial_run(o, candidate->n_samples, to, most - before, &error);
     candidate->error = before + error;
@@ -207,19 +218,40 @@ static enum pith_status take_best(struct trial *t, struct grid_choice *c,
     return st;
 }
 
-static enum pith_status choose(struct trial *t, struct grid_choice **order, uint32_t n,
-                               const struct grid_kind *kind)
+static uint32_t put_first(void *user, uint32_t lane, uint32_t i)
 {
-    enum pith_status st = PITH_OK;
-    double total = 0, done = 0;
-    for (uint32_t i = 0; i < n && !st && !t->outputs.stopped; i++) {
-        st = measure(t, order[i], 0, 1, HUGE_VAL, kind);
-        total += order[i]->candidate[0].error;
+    struct trial *t = user;
+    return put(t, lane, t->order[i], t->first[i]);
+}
+
+/* By the effect of their first candidates on one sample; *total: of all. */
+static enum pith_status rank(struct trial *t, uint32_t n, const struct grid_kind *kind,
+                             double *total)
+{
+    double *error = calloc(n + (size_t)1, sizeof *error);
+    bool room = error != NULL;
+    for (uint32_t i = 0; i < n && room; i++)
+        room = (t->first[i] = pith_choice_grid(t->m, t->order[i], 0, kind)) != NULL;
+    enum pith_status st = room ? pith_output_trial_each(&t->outputs, n, put_first, error)
+                               : pith_error_no_memory(t->err);
+    *total = 0;
+    for (uint32_t i = 0; i < n && !st; i++) {
+        t->order[i]->candidate[0].error = error[i];
+        t->order[i]->candidate[0].n_samples = 1;
+        *total += error[i];
     }
-    qsort(order, n, sizeof *order, by_effect);
+    free(error);
+    qsort(t->order, n, sizeof *t->order, by_effect);
+    return st;
+}
+
+static enum pith_status choose(struct trial *t, uint32_t n, const struct grid_kind *kind)
+{
+    double total, done = 0;
+    enum pith_status st = rank(t, n, kind, &total);
     for (uint32_t i = 0; i < n && !st && !t->outputs.stopped && total - done > REST * total; i++) {
-        done += order[i]->candidate[0].error; /* before it grows with more samples */
-        st = take_best(t, order[i], kind);
+        done += t->order[i]->candidate[0].error; /* before it grows with more samples */
+        st = take_best(t, t->order[i], kind);
     }
     return st;
 }
@@ -255,16 +287,18 @@ enum pith_status pith_choose_by_output(struct pith_model *m, const struct grid_c
     uint32_t n = of->n;
     struct trial t = {
         .outputs = {.change = put_on_grid, .user = &t, .most_bytes = MIDDLE}, .m = m, .err = err};
-    struct grid_choice **order = calloc(n + (size_t)1, sizeof *order);
-    enum pith_status st = order ? PITH_OK : pith_error_no_memory(err);
+    t.order = calloc(n + (size_t)1, sizeof *t.order);
+    t.first = calloc(n + (size_t)1, sizeof *t.first);
+    enum pith_status st = t.order && t.first ? PITH_OK : pith_error_no_memory(err);
     if (!st)
-        n = collect(of->choice, n, order);
+        n = collect(of->choice, n, t.order);
     if (!st)
-        st = pith_output_trial_open(&t.outputs, m, samples, samples_for(&t, order, n), err);
+        st = pith_output_trial_open(&t.outputs, m, samples, samples_for(&t, t.order, n), err);
     if (!st)
-        st = choose(&t, order, n, &of->kind);
+        st = choose(&t, n, &of->kind);
     *n_runs = t.outputs.n_runs;
     pith_output_trial_close(&t.outputs);
-    free(order);
+    free(t.order);
+    free(t.first);
     return st;
 }

@@ -211,17 +211,26 @@ static struct trial_lane *lane_of(struct output_trial *t, uint32_t sample)
     return &t->lane[sample % t->n_lanes];
 }
 
-static void run_sample(void *arg, uint32_t i)
+static void run_in(struct trial_lane *l, uint32_t s)
 {
-    struct output_trial *t = arg;
-    const uint32_t s = t->from + i;
-    struct trial_lane *l = lane_of(t, s);
     l->current = s;
     l->at = 0;
     l->error = 0;
     l->centred = (struct pith_difference_sums){0};
-    l->status =
-        t->apart ? run_kept(l, s) : pith_observed_run_sample(&l->run, t->sample[s], &l->err);
+    l->status = l->trial->apart ? run_kept(l, s)
+                                : pith_observed_run_sample(&l->run, l->trial->sample[s], &l->err);
+}
+
+static void run_sample(void *arg, uint32_t i)
+{
+    struct output_trial *t = arg;
+    run_in(lane_of(t, t->from + i), t->from + i);
+}
+
+static void run_first(void *arg, uint32_t lane)
+{
+    struct output_trial *t = arg;
+    run_in(&t->lane[lane], 0);
 }
 
 static enum pith_status add_sample(struct output_trial *t, const struct trial_lane *l,
@@ -254,6 +263,27 @@ enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, ui
         for (const uint32_t end = s + n; s < end && on && !st; s++) {
             st = add_sample(t, lane_of(t, s), error);
             on = *error < most && !(t->enough && !t->keeps && t->enough(t->user, s));
+        }
+    }
+    return st;
+}
+
+enum pith_status pith_output_trial_each(struct output_trial *t, uint32_t n,
+                                        uint32_t (*begin)(void *user, uint32_t lane, uint32_t i),
+                                        double *error)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < n && !st && !t->stopped;) {
+        const uint32_t lanes = n - i < t->n_lanes ? n - i : t->n_lanes;
+        for (uint32_t k = 0; k < lanes; k++) {
+            const uint32_t step = begin(t->user, k, i + k);
+            if (t->apart)
+                set_middle(&t->lane[k], step);
+        }
+        pith_in_parallel(&t->runtime, lanes, run_first, t);
+        for (uint32_t k = 0; k < lanes && !st; k++, i++) {
+            error[i] = 0;
+            st = add_sample(t, &t->lane[k], &error[i]);
         }
     }
     return st;

@@ -81,6 +81,12 @@ void pith_output_trial_behind(struct output_trial *t, uint32_t step);
  * is `most` or more. */
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
                                        double most, double *error);
+/* The first sample, of a stream it alone, with n changes, each by itself, as many beside each other
+ * as there are lanes: begin chooses change i, that `change` makes in this lane, and returns the
+ * node as pith_output_trial_behind takes it. error: [n] as above. */
+enum pith_status pith_output_trial_each(struct output_trial *t, uint32_t n,
+                                        uint32_t (*begin)(void *user, uint32_t lane, uint32_t i),
+                                        double *error);
 void pith_output_trial_close(struct output_trial *t);
 
 #endif
