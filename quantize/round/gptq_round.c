@@ -29,7 +29,7 @@
 #include "layers/layer_round.h"
 
 #define ROWS_PER_COLUMN 64u /* of moments, where the samples have so many */
-#define LEAST_ROWS 4096u
+#define LEAST_ROWS 1024u
 #define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
 #define PATHS 4u           /* of a row (error_feedback.h), where bits are few */
 
