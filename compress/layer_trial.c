@@ -242,13 +242,20 @@ static double noise_of(const struct layer_trial *t)
     return pith_difference_is_finite(&t->sums) ? fmin(t->sums.noise / t->signal, 1) : 1;
 }
 
-/* The fewer samples of all have run, the farther below: four times after a quarter of them. */
+/* Four times below after a quarter of the samples, or by two standard errors. */
 static bool is_far_below(void *user, uint32_t sample)
 {
     struct layer_trial *t = user;
     const uint32_t done = sample + 1;
+    const double noise = t->sums.noise - t->before, sum = t->sums.noise;
     t->signal += t->outputs.signal[sample];
-    return done >= LEAST_SAMPLES && noise_of(t) * t->outputs.n_samples < t->little * done;
+    t->before = sum;
+    t->squares += noise * noise;
+    if (done < LEAST_SAMPLES)
+        return false;
+    const double spread = sum > 0 ? fmax(t->squares * done / (sum * sum) - 1, 0) / (done - 1) : 0;
+    return noise_of(t) * t->outputs.n_samples < t->little * done ||
+           (done > LEAST_SAMPLES && noise_of(t) * (1 + 2 * sqrt(spread)) < t->little);
 }
 
 static bool close_pieces(struct layer_trial *t)
@@ -273,7 +280,7 @@ enum pith_status pith_layer_trial_run(struct layer_trial *t, const struct pith_m
         st = open_pieces(t, &s, err);
     close_split(&s);
     t->sums = (struct pith_difference_sums){0};
-    t->signal = 0;
+    t->signal = t->before = t->squares = 0;
     t->little = little;
     if (!st)
         pith_output_trial_behind(&t->outputs, first_step(t, t->outputs.m));

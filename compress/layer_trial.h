@@ -19,6 +19,7 @@ struct layer_trial {
     struct pith_calibrate_opts samples;
     struct pith_difference_sums sums;
     double signal, little;   /* of all outputs of the samples that ran; as pith_layer_trial_run */
+    double before, squares;  /* noise before the sample that ran last; of each one's, squared */
     struct pith_buffer file; /* of the pieces */
     struct layer_piece piece[PITH_TRIAL_LANES];
     uint32_t *from, *to; /* own: [n_values] input and output of the piece, + 1; 0: none */

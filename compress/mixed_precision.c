@@ -8,7 +8,7 @@
  * nearest, which takes no time), all others float. The errors of layers add up, so what one loses
  * is gained if it stays float. The layer that gains most for its price goes first, until WANTED_DB
  * are expected. What a few samples show to be far below what is worth a price is not tried on the
- * others.
+ * others, and a layer whose price is more than may be spent on none.
  * Its price is its products, and passes over what has to be converted; a share of all products may
  * be spent.
  *
@@ -346,12 +346,16 @@ static enum pith_status try_each(struct allocation *k)
     const bool can = !st;
     const double share = noise_now(k) / k->answers.all.signal,
                  little = isfinite(share) ? LEAST * share : 0;
+    double most = HUGE_VAL; /* price that a layer is tried for */
+    if (pith_sqnr_db(&k->answers) >= PITH_KEEP_FLOOR_DB)
+        most = SHARE * products_of_all(&k->before);
     back = pith_held_out_pick(k->request->held, PART_FITTED, k->err);
     st = st && st != PITH_ERR_UNSUPPORTED ? st : back;
     for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
         struct candidate *c = &k->candidate[i];
-        st = try_alone(k, i, can ? &trial : NULL, little, &c->gain);
         c->price = price_of(k, c->name);
+        if (c->price <= most)
+            st = try_alone(k, i, can ? &trial : NULL, little, &c->gain);
         c->before = depthwise_before(k, c->name);
         if (!st && context->stop && context->stop(context->user))
             st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
