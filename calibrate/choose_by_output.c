@@ -13,7 +13,8 @@
  * values that no layer with weights follows, and which therefore stay float, are left to the least
  * squared error, as are those with one candidate, and the parts of a Concat, which is tried as a
  * whole. The others are put on that candidate for one sample, and are visited from the largest
- * effect on the outputs down: those that together make up less than REST of it keep it. Coarser and
+ * effect on the outputs down: those that together make up less than REST of it keep it, and all
+ * where the outputs differ by less than ENOUGH of them with all values on it at once. Coarser and
  * finer steps are tried on a quarter of the samples as long as the outputs get better. The best
  * other candidate must be better by GAIN there to be tried on all, and by as much on all to be
  * taken: what is better by less on so few is chance. */
@@ -34,7 +35,8 @@
 #define NUMBERS (1u << 27) /* put on grids, once with each sample: MobileNet-v2 has 16 samples */
 #define FIRST 4u           /* one in so many samples ranks a value's candidates */
 #define MOST_WORSE 2u      /* steps in a row */
-#define REST 0.3
+#define REST 0.3           /* of all error */
+#define ENOUGH 1e-4        /* of the outputs: 40 dB */
 #define GAIN 0.1
 #define ALIKE 0.03
 #define MIDDLE                                                                                     \
@@ -49,13 +51,17 @@ struct trial {
         const struct grid_choice *choice; /* whose value is put on `grid` */
         const struct pith_grid *grid;
     } lane[PITH_TRIAL_LANES];
+    uint32_t n_together; /* first candidates that all are put on at once; 0: one alone */
     struct pith_error *err;
 };
 
 static void put_on_grid(void *user, uint32_t lane, uint32_t value, float *x, size_t n)
 {
     const struct trial *t = user;
-    if (t->lane[lane].choice->value == value)
+    for (uint32_t i = 0; i < t->n_together; i++)
+        if (t->order[i]->value == value)
+            pith_choice_apply(t->m, t->order[i], t->first[i], x, n);
+    if (t->n_together == 0 && t->lane[lane].choice->value == value)
         pith_choice_apply(t->m, t->lane[lane].choice, t->lane[lane].grid, x, n);
 }
 
@@ -224,16 +230,35 @@ static uint32_t put_first(void *user, uint32_t lane, uint32_t i)
     return put(t, lane, t->order[i], t->first[i]);
 }
 
-/* By the effect of their first candidates on one sample; *total: of all. */
+static uint32_t put_all(void *user, uint32_t lane, uint32_t i)
+{
+    (void)user, (void)lane, (void)i;
+    return NO_STEP;
+}
+
+/* error: [n] of the outputs, with each first candidate alone, on one sample; 0 where all together
+ * are less than ENOUGH. */
+static enum pith_status try_first(struct trial *t, uint32_t n, const struct grid_kind *kind,
+                                  double *error)
+{
+    double together = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!(t->first[i] = pith_choice_grid(t->m, t->order[i], 0, kind)))
+            return pith_error_no_memory(t->err);
+    t->n_together = n;
+    enum pith_status st = pith_output_trial_each(&t->outputs, n > 0, put_all, &together);
+    t->n_together = 0;
+    return st || together < ENOUGH * t->outputs.signal[0]
+               ? st
+               : pith_output_trial_each(&t->outputs, n, put_first, error);
+}
+
+/* By these errors; *total: of all. */
 static enum pith_status rank(struct trial *t, uint32_t n, const struct grid_kind *kind,
                              double *total)
 {
     double *error = calloc(n + (size_t)1, sizeof *error);
-    bool room = error != NULL;
-    for (uint32_t i = 0; i < n && room; i++)
-        room = (t->first[i] = pith_choice_grid(t->m, t->order[i], 0, kind)) != NULL;
-    enum pith_status st = room ? pith_output_trial_each(&t->outputs, n, put_first, error)
-                               : pith_error_no_memory(t->err);
+    enum pith_status st = error ? try_first(t, n, kind, error) : pith_error_no_memory(t->err);
     *total = 0;
     for (uint32_t i = 0; i < n && !st; i++) {
         t->order[i]->candidate[0].error = error[i];

@@ -14,18 +14,28 @@
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
+#define SUMS                                                                                       \
+    4u /* of squares, number i in sum i % SUMS: additions that hide each other's latency           \
+        */
+
 /* A change may make a loop run longer than it did: what was not there before is not compared. The
  * error is never NaN, so that trials can be put in order by it: an output that stays infinite has
  * not changed, one that becomes NaN has as much as can be. */
 static void compare_output(struct trial_lane *l, const float *x, size_t n)
 {
     const struct kept_floats *o = &l->trial->output[l->current];
+    const float *was = o->x + l->at;
+    double sum[SUMS] = {0};
     if (l->trial->centred && n <= o->n - l->at)
-        pith_difference_add_centred(&l->centred, o->x + l->at, x, n);
-    for (size_t i = 0; i < n && l->at < o->n; i++, l->at++) {
-        double d = x[i] == o->x[l->at] ? 0 : (double)x[i] - (double)o->x[l->at];
-        l->error += isnan(d) ? HUGE_VAL : d * d;
+        pith_difference_add_centred(&l->centred, was, x, n);
+    n = n < o->n - l->at ? n : o->n - l->at;
+    for (size_t i = 0; i < n; i++) {
+        double d = x[i] == was[i] ? 0 : (double)x[i] - (double)was[i];
+        sum[i % SUMS] += isnan(d) ? HUGE_VAL : d * d;
     }
+    for (uint32_t i = 0; i < SUMS; i++)
+        l->error += sum[i];
+    l->at += n;
 }
 
 static void keep_output(struct trial_lane *l, const float *x, size_t n)

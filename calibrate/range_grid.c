@@ -67,18 +67,22 @@ double pith_grid_error(const struct distribution *d, const struct simple_grid *g
     const double scale = (double)g->scale, by = 1 / scale, square = scale * scale;
     double sum = 0;
     double low = g->lowest - g->zero_point, high = g->highest - g->zero_point;
-    double begin = NAN, integral = 0;        /* of the bin above: there this one ends */
-    for (uint32_t i = h->n_bins; i-- > 0;) { /* what is cut off first: it may be enough */
+    /* From the end that more is cut off at: that may be enough. */
+    const bool up = low - d->min * by > d->max * by - high;
+    double end = NAN, integral = 0; /* of the bin before: there the next one begins */
+    for (uint32_t k = 0; k < h->n_bins; k++) {
+        const uint32_t i = up ? k : h->n_bins - 1 - k;
         double from, to;
         if (h->count[i] == 0)
             continue;
         pith_bin_edges(d, i, &from, &to);
         from *= by;
         to *= by;
-        const double above = to == begin ? integral : error_integral(to, low, high);
-        begin = from;
-        integral = error_integral(from, low, high);
-        double e = (above - integral) / (to - from);
+        const double near = up ? from : to, far = up ? to : from;
+        const double before = near == end ? integral : error_integral(near, low, high);
+        end = far;
+        integral = error_integral(far, low, high);
+        double e = (integral - before) / (far - near);
         if (!(to > from)) { /* a single number */
             double t = from < low ? low : from > high ? high : nearbyint(from);
             e = (from - t) * (from - t);

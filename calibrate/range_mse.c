@@ -82,8 +82,10 @@ struct range pith_range_mse(const struct distribution *d, const struct grid_kind
         return s.best;
     }
     search_ends(&s, LOW | HIGH);
+    if (all.low == 0 || all.high == 0) /* one end: its magnitudes were tried */
+        return s.best;
     search_magnitude(&s);
-    for (int i = 0; i < ROUNDS && !kind->symmetric && all.low < 0 && all.high > 0; i++) {
+    for (int i = 0; i < ROUNDS && !kind->symmetric; i++) {
         search_ends(&s, LOW);
         search_ends(&s, HIGH);
     }

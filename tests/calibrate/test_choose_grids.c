@@ -233,6 +233,31 @@ TEST(auto_tries_narrower_ranges)
     }
 }
 
+/* Of 16 bits no range is worth a trial: the samples run, and one of them with all on grids. */
+TEST(auto_stops_where_all_is_well)
+{
+    enum { WIDE = 8, ROWS = 16 };
+    static float x[WIDE * ROWS];
+    for (uint32_t i = 0; i < WIDE * ROWS; i++)
+        x[i] = (float)(i * 7919u % 997u) / 997.0f;
+    for (uint32_t bits = 4; bits <= 16; bits += 12) {
+        struct pith_model *m = gemm_model((uint32_t[]){WIDE, 4}, 1);
+        struct pith_error err = {0};
+        float *w = data_of_layer(m, 0);
+        for (uint32_t i = 0; i < 4 * WIDE; i++)
+            w[i] = i % 3 ? 0.5f : -0.5f;
+        struct pith_calibrate_opts see = {.size_bytes = sizeof see, .data = samples(x, ROWS, WIDE)};
+        if (pith_calibrate(m, &see, NULL, &err))
+            fail_msg("%s", err.text);
+        const struct pith_range_report r =
+            choose(m, (struct pith_range_opts){.bits = bits, .samples = &see});
+        if (bits == 16 ? r.n_runs != ROWS + 1 : r.n_runs <= ROWS + 1)
+            fail_msg("%u bits: %u runs", bits, (unsigned)r.n_runs);
+        pith_data_free(see.data);
+        pith_model_free(m);
+    }
+}
+
 static bool at_most_two(void *user, uint64_t done, uint64_t total)
 {
     assert_int_equal(total, 0);
