@@ -164,15 +164,27 @@ enum pith_status pith_onnx_center_weight(struct onnx_lower *l, bool rows, uint32
     const uint32_t rank = weight.shape.rank;
     bool fits = rank > 0 && weight.type == z.type && z.shape.rank <= 1 &&
                 (n == 1 || n == weight.shape.dim[rows ? 0 : rank - 1]);
-    bool same = weight.type == PITH_I8;
+    bool same = weight.type == PITH_I8, near = true;
     for (size_t i = 0; fits && i < count; i++) {
         const int32_t at = zero_of(&weight, &z, rows, i), distance = byte_at(&weight, i) - at;
-        fits = distance >= INT8_MIN && distance <= INT8_MAX;
+        near &= distance >= INT8_MIN && distance <= INT8_MAX;
         same &= at == 0;
     }
-    if (!fits)
+    if (!fits || (!near && (n > 1 || weight.type == PITH_I8)))
         return PITH_OK;
     void *data;
+    if (!near) { /* kernels take i8 with a zero point */
+        uint8_t *to;
+        const uint32_t flipped = pith_step_constant(&s, PITH_I8, rank, weight.shape.dim, &data);
+        for (size_t i = 0; !s.status && i < count; i++)
+            ((uint8_t *)data)[i] = ((const uint8_t *)weight.data)[i] ^ 0x80;
+        *w = flipped;
+        *zero = pith_step_constant(&s, PITH_I8, 0, NULL, &data);
+        to = data;
+        if (!s.status)
+            *to = ((const uint8_t *)z.data)[0] ^ 0x80;
+        return s.status;
+    }
     const uint32_t centered =
         same ? *w : pith_step_constant(&s, PITH_I8, rank, weight.shape.dim, &data);
     for (size_t i = 0; !s.status && !same && i < count; i++)

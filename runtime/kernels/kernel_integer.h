@@ -226,6 +226,7 @@ static inline void slots_outside(const struct slots_panel *p, const int32_t *off
 
 struct gemm_i8_job {
     const uint8_t *const *x; /* [m] */
+    const uint32_t *less;    /* [m], taken off a pixel's sums; NULL: nothing. Of gemm_i8 alone */
     const uint32_t *segment; /* [segments] in bytes; each is readable for steps * k_step elements */
     uint32_t segments, steps;
     const uint8_t *w;    /* packed panels */

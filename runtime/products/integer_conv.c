@@ -28,7 +28,7 @@ struct conv_run {
 };
 
 /* Of place i of a depthwise product, which is for output o. Factors stand there where the kernel
- * takes them, else in the order of outputs, as real_sums does. */
+ * takes them, else in the order of outputs, as real_sums and put_values do. */
 static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
 {
     const struct integer_conv_data *d = r->data;
@@ -36,7 +36,7 @@ static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
     uint32_t zero = (uint32_t)(r->zero - r->l->middle);
     r->offset[i] = (int32_t)(bias - zero * ((const uint32_t *)d->prep)[i]);
     if (d->factor)
-        r->factor[r->c->to_values ? i : o] = d->factor[o * d->factor_step];
+        r->factor[r->c->to_values && !r->c->zero_w ? i : o] = d->factor[o * d->factor_step];
 }
 
 /* Of a group where sums are long; those of 16 bits are never fused. */
@@ -260,6 +260,7 @@ struct conv_band {
     const uint8_t *x;
     const uint8_t **pixel; /* [TILE] */
     uint8_t *tile, *windows;
+    int32_t *sums; /* where weights have a zero point: of a depthwise product, else set_less */
 };
 
 /* What the kernel makes of sums from place `first` on, counted in sums: one of 64 bits is two of
@@ -271,6 +272,85 @@ static struct requantize outputs_from(const struct conv_run *r, size_t first)
                                r->c->to_values ? r->factor + first : NULL, r->data->zero_y,
                                r->c->y_signed};
 }
+
+/* ---- zero points of weights ------------------------------------------------------------------
+ *
+ * They take zero_w times what x has under a window above its own zero point off each sum: kernels
+ * are handed that for each pixel. Of depthwise products it is one for each sum, so sums come first
+ * and values are made of them here. */
+
+/* What the windows of n pixels, which `pixel` points to, take off each sum. */
+static void set_less(const struct conv_run *r, const uint8_t *const *pixel, uint32_t n,
+                     uint32_t *less)
+{
+    const struct integer_layout *l = r->l;
+    const uint32_t zero = (uint32_t)r->zero * l->run * l->segments;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t sum = 0;
+        for (uint32_t s = 0; s < l->segments; s++) {
+            const uint8_t *x = pixel[i] + r->segment[s];
+            const uint16_t *words = (const void *)x;
+            for (uint32_t e = 0; e < l->run && l->wide; e++)
+                sum += words[e];
+            for (uint32_t e = 0; e < l->run && !l->wide; e++)
+                sum += x[e];
+        }
+        less[i] = (uint32_t)r->data->zero_w * (sum - zero);
+    }
+}
+
+/* n sums of a depthwise product, in the order of outputs, as a kernel makes values of them. */
+static void put_values(const struct conv_run *r, int32_t *sum, uint32_t n, uint8_t *y)
+{
+    const struct byte_grid grid = byte_grid_of(r->c->y_signed, 1.0f, r->data->zero_y);
+    r->k->bytes.real_sums(r->factor, (uint8_t *)sum, n);
+    r->k->bytes.quantize(&grid, (const float *)(const void *)sum, y, n);
+}
+
+#define BLOCK 16u
+typedef uint16_t words __attribute__((vector_size(BLOCK)));
+
+/* Takes off BLOCK sums, of which n are there, of channels from x on. */
+static inline void take_block(const struct conv_run *r, const struct depthwise_i8_job *job,
+                              const uint8_t *x, uint32_t n, uint32_t *sum)
+{
+    const uint32_t taps = r->c->kh * r->c->kw, factor = (uint32_t)r->data->zero_w;
+    const uint32_t zero = (uint32_t)r->zero * taps;
+    words even = {0}, odd = {0};
+    for (uint32_t t = 0; t < r->l->segments; t++) {
+        words two = {0};
+        if (depthwise_tap(r->k->group, r->c->kh, r->c->kw, t) == taps)
+            continue;
+        memcpy(&two, x + job->tap[t], n);
+        even += two & 0xff;
+        odd += two >> 8;
+    }
+    /* which of two bytes is the lower one of a word depends on the machine */
+    const uint32_t first = load_le16(&(uint16_t){1}) == 1 ? 0 : 1;
+    uint16_t under[BLOCK];
+    for (uint32_t j = 0; j < BLOCK / 2; j++) {
+        under[2 * j + first] = even[j];
+        under[2 * j + 1 - first] = odd[j];
+    }
+    for (uint32_t j = 0; j < n; j++)
+        sum[j] -= factor * (under[j] - zero);
+}
+
+/* Takes off the sums of a depthwise product what each channel's windows ask for. */
+static void take_depthwise(const struct conv_run *r, const struct depthwise_i8_job *job)
+{
+    for (size_t i = 0; i < job->m; i++)
+        for (uint32_t c = 0; c < job->channels; c += BLOCK) {
+            const uint8_t *x = job->x + i * job->x_step + c;
+            uint32_t *sum = (uint32_t *)(void *)(job->y + i * job->y_step) + c;
+            if (job->channels - c >= BLOCK)
+                take_block(r, job, x, BLOCK, sum);
+            else
+                take_block(r, job, x, job->channels - c, sum);
+        }
+}
+
+/* ---- products ------------------------------------------------------------------------------- */
 
 /* Where y is channels-last the kernel writes a whole row to it; else tiles, of several rows where
  * these are short, go through memory of their own. */
@@ -285,7 +365,9 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
     for (uint32_t row = 0; row < b->rows; row++)
         for (uint32_t ox = 0, n; ox < c->ow; ox += n) {
             size_t at = (size_t)(b->oy + row) * c->ow + ox;
-            n = c->y_step ? c->ow : least(TILE, c->ow - ox);
+            n = c->zero_w   ? least(FEW_PIXELS, c->ow - ox)
+                : c->y_step ? c->ow
+                            : least(TILE, c->ow - ox);
             struct depthwise_i8_job job = {.x = b->x + (size_t)row * c->stride_h * r->l->row +
                                                 (size_t)ox * c->stride_w * r->l->pixel,
                                            .x_step = c->stride_w * r->l->pixel,
@@ -300,7 +382,17 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
                                            .columns = columns};
             if (c->y_step)
                 job.y = r->data->y + (b->image * c->oh * c->ow + at) * step;
+            uint8_t *y = job.y;
+            if (c->zero_w && c->to_values) {
+                job.to.factor = NULL;
+                job.y = (void *)b->sums;
+                job.y_step = (size_t)c->outputs * sizeof *b->sums;
+            }
             r->k->depthwise_i8(&job);
+            if (c->zero_w)
+                take_depthwise(r, &job);
+            for (uint32_t i = 0; c->zero_w && c->to_values && i < n; i++)
+                put_values(r, b->sums + (size_t)i * c->outputs, c->outputs, y + i * step);
             for (uint32_t i = 0; c->to_real && i < n; i++)
                 r->k->bytes.real_sums(r->factor, job.y + i * step, c->outputs);
             held += n;
@@ -332,9 +424,12 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
     const struct integer_layout *l = r->l;
     size_t element = c->to_values ? 1 : integer_sum_bytes(c), first = (size_t)b->oy * c->ow + at;
     size_t pixels = (size_t)c->oh * c->ow;
+    if (c->zero_w)
+        set_less(r, b->pixel, n, (uint32_t *)b->sums);
     for (uint32_t o = b->o0, outputs; o < b->o1; o += outputs) {
         outputs = c->y_step ? b->o1 - o : least(PART, b->o1 - o);
         struct gemm_i8_job job = {.x = b->pixel,
+                                  .less = c->zero_w ? (uint32_t *)b->sums : NULL,
                                   .segment = r->segment,
                                   .segments = l->segments,
                                   .steps = l->steps,
@@ -476,6 +571,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
                           .pixel = (void *)memory,
                           .tile = memory + aligned_bytes(TILE * sizeof *b.pixel)};
     b.windows = b.tile + l->scratch.tile_bytes;
+    b.sums = (void *)(memory + l->scratch.sums_at);
     if (l->in_place)
         b.x = r->data->x + (b.image * c->h + (size_t)b.oy * c->stride_h) * l->row +
               at.channel * integer_x_bytes(c);

@@ -22,6 +22,7 @@ struct integer_conv {
     uint64_t nonzeros; /* of the weights; 0: they are dense */
     bool words;        /* x is i16 or u16; else i8 or u8 */
     bool long_sums;    /* of weights of 16 bits: y and bias are i64 */
+    bool zero_w;       /* weights have a zero point, one for all; no words */
     uint32_t y_step;
 };
 
@@ -54,7 +55,7 @@ static inline size_t integer_x_bytes(const struct integer_conv *c)
 struct integer_conv_data {
     const uint8_t *x;
     uint8_t *y;
-    int32_t zero_x, zero_y;
+    int32_t zero_x, zero_y, zero_w;
     const void *bias;    /* [outputs] of the type of the sums, or NULL */
     const float *factor; /* [outputs], or of step 0: one for all */
     size_t factor_step;
@@ -66,8 +67,8 @@ struct integer_conv_data {
 
 /* The convolution or product that a ConvInteger or MatMulInteger is; a product may have been given
  * a bias, at the place of ConvInteger's. With grids (enum product_grid), output 0 is that of what
- * it was fused with. false: the kernels do not do it - the weights are not i8 around 0, there are
- * more than two axes, it is too large. Reads types and shapes. */
+ * it was fused with. false: the kernels do not do it - the weights are not i8, or have a zero point
+ * for each output, there are more than two axes, it is too large. Reads types and shapes. */
 bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c);
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
 /* Of args->lowered: where weights stay as they are, it has no layout. */

@@ -119,7 +119,8 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
     const uint32_t rows = c->stride_h > 1 && !picture ? c->stride_h : c->kh;
     l->grid.down = l->grid.across = l->grid.step_h = l->grid.step_w = 1;
     l->grid.used = GRID_BUILT && k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise &&
-                   !c->words && window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
+                   !c->words && !c->zero_w && window >= LEAST_BYTES &&
+                   (uint64_t)c->oh * c->ow >= k->tile_rows;
     if (!GRID_BUILT || !l->grid.used)
         return;
     l->gemm = k->gemm_grid;
@@ -316,6 +317,11 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     l->filled_first = l->parts > 1 && !l->in_place;
     l->scratch.lane_bytes =
         aligned_bytes(TILE * sizeof(uint8_t *)) + l->scratch.tile_bytes + set_windows(l, c);
+    l->scratch.sums_at = aligned_bytes(l->scratch.lane_bytes);
+    if (c->zero_w) {
+        const uint64_t sums = l->depthwise ? (uint64_t)FEW_PIXELS * c->outputs : TILE;
+        l->scratch.lane_bytes = l->scratch.sums_at + aligned_bytes(sums * sizeof(int32_t));
+    }
     const uint32_t lanes = pith_op_lanes(env, l->chunks);
     l->scratch.bands_at = l->scratch.lanes_at + lanes * l->scratch.lane_bytes;
     l->scratch.bytes =
@@ -411,6 +417,8 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
         .cg = c->channels / c->groups, .og = c->outputs / c->groups, .packing = packing};
     l->depthwise = c->groups > 1 && l->cg == 1;
     if (!set_kernels(l, c, k) || (l->depthwise && c->words))
+        return false;
+    if (c->zero_w && (packing != PACK_PLAIN || (l->depthwise && c->kh * c->kw > MOST_TAPS)))
         return false;
     set_grid(l, c, k);
     if (!set_product(l, c, k))

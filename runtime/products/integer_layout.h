@@ -3,7 +3,7 @@
  *
  *     prep    = sums of weights [rounded outputs] | table | packed weights, group by group
  *     scratch = offsets, factors [rounded outputs] | segments
- *               | a lane: pixel pointers | a tile of y | windows | ...
+ *               | a lane: pixel pointers | a tile of y | windows | sums | ...
  *               | a band [in_rows, width, channels] | ...
  *
  * Each lane has a band, which it fills anew for each of its units; where several units read the
@@ -17,6 +17,10 @@
 #define TILE 96u  /* pixels a kernel call at most: a panel of weights is read once for so many */
 #define PART 64u  /* outputs; a multiple of every nr */
 #define TABLE 64u /* bytes of the table of weights' values */
+/* Of depthwise products whose weights have a zero point: pixels at a time, and taps, whose sums of
+ * bytes 16 bits hold. */
+#define FEW_PIXELS 16u
+#define MOST_TAPS 257u
 
 /* How weights are packed: each in a byte (or two), nonzeros in slots, or nine as 36 numbers of 16
  * bits. */
@@ -41,6 +45,7 @@ struct integer_prep {
 
 struct integer_scratch {
     uint64_t band_bytes, tile_bytes, lane_bytes, segment_at, lanes_at, bands_at, bytes;
+    uint64_t sums_at; /* in a lane; where weights have a zero point */
 };
 
 /* What follows from the geometry and the level. */

@@ -52,8 +52,11 @@ static bool takes(const struct op_args *args, struct integer_conv *c)
     const struct weight *w = args->weight;
     c->few_weights = w && w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids < 16;
     c->nonzeros = w && w->support != SUPPORT_DENSE ? w->nnz : 0;
-    return (type_w == PITH_I8 || (c->words && c->long_sums)) &&
-           !optional_in(args, INTEGER_ZERO_W) && is_small(c);
+    const struct tview *zero = optional_in(args, INTEGER_ZERO_W);
+    c->zero_w = PACKED_BUILT && zero;
+    if (zero && (!PACKED_BUILT || c->words || shape_elems(&zero->shape) != 1))
+        return false;
+    return (type_w == PITH_I8 || (c->words && c->long_sums)) && is_small(c);
 }
 
 /* A convolution over one axis is one over rows of which there is a single one. `rows` is then also
@@ -177,7 +180,7 @@ struct integer_kernel {
 static bool direct_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct integer_op *op = args->lowered;
-    return (pith_weight_alone(env) || !PACKED_BUILT) && !op->conv.words;
+    return (pith_weight_alone(env) || !PACKED_BUILT) && !op->conv.words && !op->conv.zero_w;
 }
 
 /* Elements as they are, decoded only where they do not lie in the image. */
@@ -304,8 +307,8 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
     bool words = pith_type_bytes(args->in[0]->type) != 1;
     if (!args->weight)
         return offsetof(struct integer_op, conv);
-    bool direct =
-        !PACKED_BUILT || (!words && pith_weight_alone(env)) || (env->flags & PITH_FLAG_NO_FUSION);
+    const bool alone = !words && pith_weight_alone(env) && !optional_in(args, INTEGER_ZERO_W);
+    bool direct = !PACKED_BUILT || alone || (env->flags & PITH_FLAG_NO_FUSION);
     return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
 }
 
@@ -403,11 +406,14 @@ bool pith_integer_op_run(const struct op_args *args, const struct op_env *env)
         return false;
     const struct tview *x = args->in[0], *zero = optional_in(args, INTEGER_ZERO_X);
     const struct tview *bias = optional_in(args, INTEGER_BIAS);
-    struct integer_conv_data data = {.x = x->data,
-                                     .y = args->out[0]->data,
-                                     .zero_x = zero ? integer_at(x->type, zero->data, 0) : 0,
-                                     .bias = bias ? bias->data : NULL,
-                                     .prep = args->prep};
+    const struct tview *zero_w = optional_in(args, INTEGER_ZERO_W);
+    struct integer_conv_data data = {
+        .x = x->data,
+        .y = args->out[0]->data,
+        .zero_x = zero ? integer_at(x->type, zero->data, 0) : 0,
+        .zero_w = PACKED_BUILT && zero_w ? integer_at(PITH_I8, zero_w->data, 0) : 0,
+        .bias = bias ? bias->data : NULL,
+        .prep = args->prep};
     if (args->n_grids) {
         const struct tview *factor = args->grid[GRID_RESULT].scale;
         const struct tview *to = args->grid[GRID_RESULT].zero;

@@ -105,8 +105,8 @@ bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_en
         return false;
     const struct integer_kernels *k = &env->kernels->integer;
     if (!k->winograd_in || c->groups != 1 || c->kh != 3 || c->kw != 3 || c->stride_h != 1 ||
-        c->stride_w != 1 || c->dil_h != 1 || c->dil_w != 1 || c->words || !c->to_values ||
-        !c->channels_last || !c->y_step || c->channels > MOST_CHANNELS)
+        c->stride_w != 1 || c->dil_h != 1 || c->dil_w != 1 || c->words || c->zero_w ||
+        !c->to_values || !c->channels_last || !c->y_step || c->channels > MOST_CHANNELS)
         return false;
     *l = (struct integer_layout){.packing = PACK_WINOGRAD,
                                  .cg = c->channels,

@@ -216,6 +216,28 @@ TEST(weights_around_zero)
     }
 }
 
+/* Kernels take i8: unsigned weights that do not fit around their one zero point move with it. */
+TEST(unsigned_weights_move)
+{
+    const uint8_t w[4] = {0, 128, 200, 255}, zero = 100;
+    const int8_t moved[4] = {-128, 0, 72, 127};
+    const int64_t dims[2] = {2, 2};
+    struct proto g = {0};
+    build_input(&g, "x", 2, 1, 2);
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("w", 2, dims, 2, w, 4));
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("z", 2, NULL, 0, &zero, 1));
+    add(&g, "DynamicQuantizeLinear", "x -> q s z0");
+    add(&g, "MatMulInteger", "q w z0 z -> y");
+    struct pith_model *m = import_of(g);
+    const struct pith_node *node = &m->nodes[m->n_nodes - 1];
+    const struct pith_value *weight = &m->values[node->in[1]], *z = &m->values[node->in[3]];
+    assert_int_equal(weight->type, PITH_I8);
+    assert_memory_equal(weight->constant->data, moved, 4);
+    assert_int_equal(z->type, PITH_I8);
+    assert_int_equal(*(const int8_t *)z->constant->data, -28);
+    pith_model_free(m);
+}
+
 TEST(test_scales)
 {
     static const struct {

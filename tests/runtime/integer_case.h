@@ -164,7 +164,7 @@ static inline struct shape random_input(void)
 /* Constants of a layer, made before its nodes. */
 struct layer {
     struct conv_case c;
-    uint32_t w, bias, zero_x, factor, zero_y;
+    uint32_t w, bias, zero_x, zero_w, factor, zero_y;
     int32_t params[2]; /* type, axis */
 };
 
@@ -177,6 +177,7 @@ static inline void layer_constants(struct layer *l, enum pith_type x_type, uint3
                                    int32_t axis)
 {
     l->w = bytes_weight(PITH_I8, l->c.w);
+    l->zero_w = PITH_NO_VALUE;
     l->bias = pick(0, 1) ? sums_weight(outputs) : PITH_NO_VALUE;
     l->zero_x = pick(0, 3) ? bytes_weight(x_type, (struct shape){0}) : PITH_NO_VALUE;
     l->params[0] = (int32_t)byte_type();
@@ -185,9 +186,16 @@ static inline void layer_constants(struct layer *l, enum pith_type x_type, uint3
     l->zero_y = bytes_weight((enum pith_type)l->params[0], (struct shape){0});
 }
 
+/* The weight of every second layer has a zero point. */
+static inline void some_zero_w(struct layer *l)
+{
+    if (pick(0, 1))
+        l->zero_w = bytes_weight(PITH_I8, (struct shape){0});
+}
+
 static inline uint32_t conv_node(struct layer *l, uint32_t x)
 {
-    return gd_node(PITH_OP_CONV_INTEGER, set_conv, &l->c, 1, 5, x, l->w, l->zero_x, PITH_NO_VALUE,
+    return gd_node(PITH_OP_CONV_INTEGER, set_conv, &l->c, 1, 5, x, l->w, l->zero_x, l->zero_w,
                    l->bias);
 }
 
@@ -200,7 +208,8 @@ static inline void set_trans_b(int32_t *attr, void *arg)
 static inline uint32_t product_node(struct layer *l, uint32_t x, bool turned)
 {
     int32_t trans_b = turned;
-    return gd_node(PITH_OP_MATMUL_INTEGER, set_trans_b, &trans_b, 1, 3, x, l->w, l->zero_x);
+    return gd_node(PITH_OP_MATMUL_INTEGER, set_trans_b, &trans_b, 1, 4, x, l->w, l->zero_x,
+                   l->zero_w);
 }
 
 static inline struct shape product_weight(uint32_t k, uint32_t n, bool turned)

@@ -10,6 +10,7 @@ TEST(test_convolutions)
         uint32_t v = new_graph(&x, type);
         struct layer l = {.c = conv_over(&x)};
         layer_constants(&l, type, l.c.w.dim[0], 1);
+        some_zero_w(&l);
         gd_output(requantize_node(&l, conv_node(&l, v)));
         check_levels("convolution", 1);
         release_case();
@@ -53,6 +54,7 @@ TEST(test_sums)
         uint32_t v = new_graph(&x, type);
         struct layer l = {.c = conv_over(&x)};
         layer_constants(&l, type, l.c.w.dim[0], 1);
+        some_zero_w(&l);
         uint32_t acc = conv_node(&l, v);
         gd_output(i % 2 ? real_node(&l, acc) : acc);
         check_levels("sums", 1);
@@ -72,6 +74,7 @@ TEST(test_products)
         uint32_t v = new_graph(&x, type);
         struct layer l = {.c.w = product_weight(k, n, i % 3 == 0)};
         layer_constants(&l, type, n, (int32_t)x.rank - 1);
+        some_zero_w(&l);
         uint32_t acc = product_node(&l, v, i % 3 == 0);
         uint32_t kind = pick(0, 4);
         gd_output(kind == 0 ? acc : kind == 1 ? real_node(&l, acc) : requantize_node(&l, acc));
@@ -310,7 +313,7 @@ TEST(test_what_is_not_packed)
             l.c.w.dim[d] = l.c.list[0][d - 2] = 1;
         l.c.list[1][0] = l.c.list[1][1] = l.c.list[1][2] = 1;
         layer_constants(&l, PITH_U8, 4, 1);
-        uint32_t zero = i % 2 ? bytes_weight(PITH_I8, (struct shape){0}) : PITH_NO_VALUE;
+        uint32_t zero = i % 2 ? bytes_weight(PITH_I8, (struct shape){1, {4}}) : PITH_NO_VALUE;
         uint32_t acc =
             gd_node(PITH_OP_CONV_INTEGER, set_conv, &l.c, 1, 5, v, l.w, l.zero_x, zero, l.bias);
         gd_output(requantize_node(&l, acc));

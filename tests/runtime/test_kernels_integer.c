@@ -28,16 +28,17 @@ static uint32_t place_of(const struct byte_product *p, uint32_t i, bool turned)
     return turned ? (i + p->m / 2) % p->m : i;
 }
 
+/* less: [m], or NULL. */
 static void check_product(const struct byte_product *p, const struct requantize *to,
                           const struct integer_kernels *k, const uint8_t *y, size_t y_step,
-                          bool turned)
+                          bool turned, const uint32_t *less)
 {
     const uint8_t *x = p->x.data;
     const int8_t *w = p->w.data;
     size_t terms = (size_t)p->segments * p->run, each = to->factor ? 1 : 4;
     for (uint32_t i = 0; i < p->m; i++)
         for (uint32_t o = 0; o < p->n; o++) {
-            uint32_t sum = 0;
+            uint32_t sum = less ? 0 - less[i] : 0;
             uint8_t expected[4];
             for (size_t e = 0; e < terms; e++)
                 sum += (uint32_t)(x[place_of(p, i, turned) * terms + e] * w[o * terms + e]);
@@ -58,12 +59,16 @@ static void run_product(const struct byte_product *p, const struct requantize *t
     struct guarded x = widened(p, k, steps), w = packed(p, k, steps, &panel_bytes);
     struct guarded y = guard_new((p->m - 1) * y_step + p->n * each, 1);
     const uint8_t *pixel[MAX_M];
-    const bool turned = pick(0, 1);
+    const bool turned = pick(0, 1), has_less = pick(0, 1);
+    struct guarded less = guard_new(p->m * sizeof(uint32_t), 4);
+    for (uint32_t i = 0; i < p->m; i++)
+        ((uint32_t *)less.data)[i] = pick(0, 60000) - 30000;
     for (uint32_t s = 0; s < p->segments; s++)
         segment[s] = (uint32_t)(s * padded);
     for (uint32_t i = 0; i < p->m; i++)
         pixel[i] = (const uint8_t *)x.data + place_of(p, i, turned) * p->segments * padded;
     struct gemm_i8_job job = {.x = pixel,
+                              .less = has_less ? less.data : NULL,
                               .segment = segment,
                               .segments = p->segments,
                               .steps = steps,
@@ -75,7 +80,8 @@ static void run_product(const struct byte_product *p, const struct requantize *t
                               .m = p->m,
                               .n = p->n};
     k->gemm_i8(&job);
-    check_product(p, to, k, y.data, y_step, turned);
+    check_product(p, to, k, y.data, y_step, turned, has_less ? less.data : NULL);
+    guard_free(&less);
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);
@@ -120,7 +126,7 @@ static void run_grid(struct byte_product *p, const struct requantize *to,
                               .row = row,
                               .pitch = pitch};
     k->gemm_grid(&job);
-    check_product(p, to, k, y.data, y_step, false);
+    check_product(p, to, k, y.data, y_step, false, NULL);
     guard_free(&grid);
     guard_free(&w);
     guard_free(&y);
@@ -156,7 +162,7 @@ static void run_slots(const struct byte_product *p, const struct requantize *to,
                               .m = p->m,
                               .n = p->n};
     k->gemm_slots(&job);
-    check_product(p, to, k, y.data, y_step, false);
+    check_product(p, to, k, y.data, y_step, false, NULL);
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);

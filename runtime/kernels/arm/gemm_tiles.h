@@ -47,6 +47,15 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
     for (uint32_t r = 0; r < rows; r++)
         x[r] = job->x[i + r];
     sums_of(job, x, job->w + first / LANES * job->panel_bytes, job->to.offset + first, kind, sum);
+    if (job->less)
+#pragma GCC unroll 8
+        for (uint32_t r = 0; r < rows; r++)
+#pragma GCC unroll 2
+            for (uint32_t v = 0; v < vecs; v++)
+#pragma GCC unroll 2
+                for (uint32_t h = 0; h < 2; h++)
+                    sum[r][v].val[h] =
+                        vsubq_s32(sum[r][v].val[h], vdupq_n_s32((int32_t)job->less[i + r]));
     if (rows < ROWS || left < vecs * LANES || !finite) {
         int32x4x2_t kept[ROWS][VECS];
 #pragma GCC unroll 8

@@ -103,6 +103,8 @@ void ROW(pith_quantize_bytes)(const struct byte_grid *g, const float *x, uint8_t
 {
     for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
         to_bytes(g, x, y);
+    if (n == 0)
+        return;
     float last[LANES] = {0};
     uint8_t bytes[LANES];
     memcpy(last, x, n * sizeof *x);

@@ -26,6 +26,8 @@ static void panel(const struct gemm_i8_job *job, uint32_t i, uint32_t p)
     uint32_t acc[NR], first = p * NR, n = job->n - first < NR ? job->n - first : NR;
     const int8_t *w = (const int8_t *)job->w + p * job->panel_bytes;
     memcpy(acc, job->to.offset + first, sizeof acc);
+    for (uint32_t j = 0; job->less && j < NR; j++)
+        acc[j] -= job->less[i];
     for (uint32_t s = 0; s < job->segments; s++) {
         const uint8_t *x = job->x[i] + job->segment[s];
         for (uint32_t k = 0; k < job->steps; k++, w += NR)

@@ -4,9 +4,9 @@
  * pixel.
  *
  * Parameters: FETCHES_AHEAD, ISA(name); ivec, LANES (= nr), VECS, ROWS, VALUES_INLINE; ivec_load,
- * ivec_repeat (4 bytes), ivec_dot (adds a step's products), store_values (n values of the sums in
- * vectors). With SUMS_ALONE, whose products are short, there are no values, and whole tiles of sums
- * are stored without a detour.
+ * ivec_repeat (4 bytes), ivec_less (a - b), ivec_dot (adds a step's products), store_values (n
+ * values of the sums in vectors). With SUMS_ALONE, whose products are short, there are no values,
+ * and whole tiles of sums are stored without a detour.
  *
  * Pixels that are left over: up to half a tile run alone, more as a whole tile that ends at the
  * last pixel, which writes again what the tile before it wrote, or, of fewer pixels than a tile,
@@ -59,6 +59,17 @@ tile(const struct gemm_i8_job *job, const uint8_t *const *x, uint32_t i, uint32_
 #pragma GCC unroll 4
         for (uint32_t v = 0; v < vecs; v++)
             acc[r][v] = ivec_load(job->to.offset + first + v * LANES);
+#if !SUMS_ALONE
+    if (job->less)
+#pragma GCC unroll 8
+        for (uint32_t r = 0; r < rows; r++) {
+            const uint32_t *less = job->less + i + (r < kept ? r : kept - 1);
+            ivec lv = ivec_repeat((const uint8_t *)less);
+#pragma GCC unroll 4
+            for (uint32_t v = 0; v < vecs; v++)
+                acc[r][v] = ivec_less(acc[r][v], lv);
+        }
+#endif
     for (uint32_t s = 0; s < job->segments; s++) {
         size_t at = job->segment[s], end = at + job->steps * (size_t)4;
         for (; at < end; at += 4, w += (size_t)LANES * 4) {

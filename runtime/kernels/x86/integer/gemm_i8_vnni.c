@@ -13,6 +13,11 @@ static inline ivec ivec_repeat(const uint8_t *p)
     return _mm512_set1_epi32((int32_t)load_le32(p));
 }
 
+static inline ivec ivec_less(ivec a, ivec b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
 {
     return _mm512_dpbusd_epi32(acc, x, w);

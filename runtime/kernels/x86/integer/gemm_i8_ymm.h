@@ -19,6 +19,11 @@ static inline ivec ivec_repeat(const uint8_t *p)
     return _mm256_set1_epi32((int32_t)load_le32(p));
 }
 
+static inline ivec ivec_less(ivec a, ivec b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w);
 
 /* As store_values() of gemm_i8_vnni.c, in two registers. */
