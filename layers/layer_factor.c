@@ -119,7 +119,7 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double ridge)
         for (size_t k = i + 1; k < n; k++)
             h[i * n + k] = h[k * n + i];
     }
-    if (!pith_cholesky(h, n))
+    if (!pith_cholesky_on(h, n, f->runtime))
         return false;
     for (size_t k = 0; k < n; k++)
         noise += h[k * n + k] * h[k * n + k];
@@ -176,8 +176,11 @@ static void make_data_free(struct layer_factor *f, bool as_stored)
 enum pith_status pith_layer_factor(struct layer_moments *s, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err)
 {
-    *f = (struct layer_factor){
-        .n = s->n, .groups = s->groups, .damping = damping, .shrinkage = s->shrinkage};
+    *f = (struct layer_factor){.n = s->n,
+                               .groups = s->groups,
+                               .damping = damping,
+                               .shrinkage = s->shrinkage,
+                               .runtime = s->runtime};
     f->order = malloc((s->groups + (size_t)1) * s->n * sizeof *f->order); /* and room behind */
     f->trace = calloc(s->groups, sizeof *f->trace);
     f->noise = calloc(s->groups, sizeof *f->noise);

@@ -40,6 +40,7 @@ struct layer_factor {
     double *trace;   /* [groups] of H, undamped: the squares of a row's inputs */
     double damping, shrinkage; /* that u has; of the moments */
     double *noise; /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
+    const struct pith_opts *runtime; /* of the moments */
 };
 
 /* Takes the moments' matrices; their means stay. centre: share of what the means make of them that

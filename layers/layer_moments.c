@@ -260,6 +260,7 @@ static void choose_rows(struct sums *s)
     const uint64_t each = (wanted + o->samples - 1) / o->samples;
     s->taken = each < from->places ? each : from->places;
     to->n = from->n;
+    to->runtime = o->runtime;
     to->n_others = s->nets == 2 ? s->net[1]->n : 0;
     to->groups = from->groups;
     to->samples = o->step ? (o->samples - o->first + o->step - 1) / o->step : o->samples;

@@ -81,6 +81,7 @@ struct layer_moments {
     double places;    /* rows of a sample */
     double shrinkage; /* of h (Ledoit and Wolf, 2004): what the mean of its diagonal is multiplied
                          with before it is added to the diagonal; 0 without h */
+    const struct pith_opts *runtime; /* borrowed: threads that factor it; NULL: one */
 };
 
 struct moments_opts {

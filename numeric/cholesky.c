@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+#include "base/in_parallel.h"
+
 /* Rows. Of 1,000 columns a panel is 256 KB: a part of a core's second cache. */
 #define PANEL 32u
 
@@ -47,17 +49,36 @@ static bool finish_panel(double *a, size_t n, size_t first, size_t last)
     return true;
 }
 
-bool pith_cholesky(double *a, size_t n)
+struct update {
+    double *a;
+    size_t n, first, last; /* rows of the panel */
+};
+
+/* Of PANEL rows below the panel, which has all its rows, as some are below it. */
+static void take_panel_off(void *arg, uint32_t piece)
+{
+    const struct update *u = arg;
+    const size_t n = u->n, begin = u->last + (size_t)piece * PANEL,
+                 end = n - begin < PANEL ? n : begin + PANEL;
+    for (size_t i = begin; i < end; i++)
+        for (size_t p = u->first; p < u->last; p += 4)
+            subtract_four(u->a + i * n + i, u->a + p * n + i, n, n - i);
+}
+
+bool pith_cholesky_on(double *a, size_t n, const struct pith_opts *runtime)
 {
     for (size_t first = 0; first < n; first += PANEL) {
-        size_t last = first + PANEL < n ? first + PANEL : n;
-        if (!finish_panel(a, n, first, last))
+        struct update u = {a, n, first, first + PANEL < n ? first + PANEL : n};
+        if (!finish_panel(a, n, first, u.last))
             return false;
-        for (size_t i = last; i < n; i++) /* the panel has all its rows, as some are below it */
-            for (size_t p = first; p < last; p += 4)
-                subtract_four(a + i * n + i, a + p * n + i, n, n - i);
+        pith_in_parallel(runtime, (uint32_t)((n - u.last + PANEL - 1) / PANEL), take_panel_off, &u);
     }
     return true;
+}
+
+bool pith_cholesky(double *a, size_t n)
+{
+    return pith_cholesky_on(a, n, NULL);
 }
 
 /* From the first, row by row of U. */

@@ -7,9 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct pith_opts;
+
 /* a: [n, n] row-major, of which the upper triangle is read; it becomes U = L^T, A = U^T U (below
  * the diagonal: unspecified). false: A is not positive definite in double. */
 bool pith_cholesky(double *a, size_t n);
+/* The same numbers, on the threads of runtime, or NULL. */
+bool pith_cholesky_on(double *a, size_t n, const struct pith_opts *runtime);
 
 /* Added up in four sums, whose additions overlap; the order is fixed. */
 double pith_dot(const double *restrict a, const double *restrict b, size_t n);

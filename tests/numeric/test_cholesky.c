@@ -49,6 +49,29 @@ TEST(factors_give_the_matrix_back)
     }
 }
 
+static void last_first(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    ++*(uint32_t *)user;
+    while (n-- > 0)
+        body(arg, n);
+}
+
+TEST(order_of_pieces_changes_no_bit)
+{
+    enum { N = 200 };
+    struct test_random r = test_seed(5);
+    double *u = malloc(N * N * sizeof *u), *other = malloc(N * N * sizeof *u);
+    uint32_t calls = 0;
+    const struct pith_opts runtime = {.parallel_for = last_first, .parallel_user = &calls};
+    positive_definite(&r, u, N);
+    memcpy(other, u, N * N * sizeof *u);
+    assert_true(pith_cholesky(u, N) && pith_cholesky_on(other, N, &runtime));
+    assert_memory_equal(u, other, N * N * sizeof *u);
+    assert_true(calls > 0);
+    free(u);
+    free(other);
+}
+
 TEST(solves_what_was_factored)
 {
     enum { N = 37 };
