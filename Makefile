@@ -64,6 +64,10 @@ TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 # ---- what is compiled ----------------------------------------------------------------------------
 # Files of one instruction set are named after it; rooms x86 and arm are of one processor.
 OTHER_ARCH := $(if $(filter x86_64,$(ARCH)),,%_avx2.c %_avx512.c %/x86 %/x86/integer) $(if $(filter aarch64 arm,$(ARCH)),$(if $(filter arm,$(ARCH)),%_dotprod.c %_i8mm.c),%/arm)
+# What is fuzzed has the kernels of AVX2 at most: clang takes a minute for the others.
+ifeq ($(VARIANT),fuzz)
+OTHER_ARCH += $(foreach s,amx avx512 avxvnni vbmi vbmivnni vnni,runtime/kernels/x86/%_$(s).c)
+endif
 ALL_ROOMS = $(foreach m,$(MODULES) mpi,$(ROOMS_$(m)))
 rooms = $(filter-out $(OTHER_ARCH),$(ROOMS_$(1)))
 sources = $(foreach r,$(call rooms,$(1)),$(filter-out $(OTHER_ARCH),$(wildcard $(r)/*.c))) $(MORE_SRC_$(1))

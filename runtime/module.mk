@@ -20,7 +20,7 @@ LIBS_host := -lpthread
 # gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops. Nothing unwinds the
 # stack of the core: tables for that would be a tenth of a linked program. A linker drops functions that nothing calls.
 CFLAGS_host := -ffunction-sections -fdata-sections
-CFLAGS_runtime := -ftree-vectorize -fno-asynchronous-unwind-tables $(CFLAGS_host) -DPITH_BUILD_CPU=0xffffffffu
+CFLAGS_runtime := -ftree-vectorize -fno-asynchronous-unwind-tables $(CFLAGS_host) -DPITH_BUILD_CPU=$(if $(filter fuzz,$(VARIANT)),1,0xffffffffu)
 
 # Kernels, decoders and what loops over elements are built for speed, all else for size.
 FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_activation op_batch_norm op_binary \

@@ -4,7 +4,7 @@
 
     defects.py LIST BUILD TEST_LDFLAGS...    in the root of the tree; CC and PITH_DATA in the environment
 
-Plants a quarter of each file's, one at least, or with ALL_DEFECTS in the environment all. That the place of each is there is
+Plants an eighth of each file's, one at least, or with ALL_DEFECTS in the environment all. That the place of each is there is
 checked either way. Which ones are planted depends on the text of the file and of the test: a change has others planted.
 """
 import os
@@ -128,7 +128,7 @@ def planted_now(listed):
     for file in {c[0] for c in listed}:
         own = [c for c in listed if c[0] == file]
         texts = read(os.path.join('cuda', file)) + ''.join(read(f'tests/cuda/{c[1].split()[0]}.c') for c in own)
-        step = min(4, len(own))
+        step = min(8, len(own))
         now += own[zlib.crc32(texts.encode()) % step::step]
     return now
 

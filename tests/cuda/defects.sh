@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Defects of the kinds that device code has - a barrier or wait too few, a bound one off, the wrong lane, shared memory
-# that was never written, an unwanted fused multiply-add, use after free - are noticed: defects.txt, defects.py. One of four
+# that was never written, an unwanted fused multiply-add, use after free - are noticed: defects.txt, defects.py. One of eight
 # is planted; make mutate plants all (ALL_DEFECTS).
 [ -d "$PITH_DATA/models" ] || { echo "no $PITH_DATA/models"; exit 77; }
 grep -q ' fma ' /proc/cpuinfo 2>/dev/null || { echo "no fused multiply-add here"; exit 77; }

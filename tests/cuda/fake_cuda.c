@@ -110,7 +110,8 @@ static void do_work(const struct work *w)
         record(w->to);
         break;
     case WORK_LAUNCH:
-        emu_launch(w->kernel, w->grid, w->arg, behaviour.order);
+        if (!behaviour.idle)
+            emu_launch(w->kernel, w->grid, w->arg, behaviour.order);
         counts.launches++;
         if (w->kernel == LAUNCH_program) {
             counts.programs++;
@@ -225,10 +226,10 @@ static __attribute__((destructor)) void write_counts(void)
 static __attribute__((constructor)) void read_behaviour(void)
 {
     const char *text = getenv("FAKE_CUDA");
-    unsigned long long v[10] = {0};
+    unsigned long long v[11] = {0};
     if (text)
-        sscanf(text, "%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu", v, v + 1, v + 2, v + 3,
-               v + 4, v + 5, v + 6, v + 7, v + 8, v + 9);
+        sscanf(text, "%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu", v, v + 1, v + 2,
+               v + 3, v + 4, v + 5, v + 6, v + 7, v + 8, v + 9, v + 10);
     behaviour = (struct fake_cuda_behaviour){.order = (uint32_t)v[0],
                                              .failing_allocation = (uint32_t)v[1],
                                              .losing_wait = (uint32_t)v[2],
@@ -238,7 +239,8 @@ static __attribute__((constructor)) void read_behaviour(void)
                                              .memory_bytes = v[6],
                                              .processors = (uint32_t)v[7],
                                              .cooperative = (uint32_t)v[8],
-                                             .launch_ns = (uint32_t)v[9]};
+                                             .launch_ns = (uint32_t)v[9],
+                                             .idle = (uint32_t)v[10]};
 }
 
 static __attribute__((destructor)) void report_leaks(void)

@@ -21,6 +21,7 @@ struct fake_cuda_behaviour {
      * 0: they may not. A launch of such takes step_ns for each step of its program. */
     uint32_t processors, cooperative, step_ns;
     uint32_t shared_bytes; /* shared memory of a multiprocessor; 0: 65536 */
+    uint32_t idle;         /* kernels are launched and do nothing */
 };
 
 struct fake_cuda_counts {

@@ -22,7 +22,10 @@ done
 missing=$(awk 'FILENAME == ARGV[1] {orders[$1] += !(($1, $2) in ran); ran[$1, $2] = 1; next}
     !/^#/ && orders[$2] < 4 && !printed[$2]++ {print $2 ": " orders[$2] + 0 " orders"}' "$EMU_LAUNCHED" tests/cuda/limits.txt)
 [ -z "$missing" ] || { echo "$missing"; exit 1; }
+# without, the kernels that ask (HAS_MMA in *_tile.cuh)
 mv "$work/without.mma" "$work/emu_kernels.o"
+ONLY_KERNELS=" $(sed -nE 's/^KERNEL[A-Z_]*\((\w+).*/\1/p' $(grep -l '_tile\.cuh"$' cuda/kernels/*.cu) | tr '\n' ' ')"
+export ONLY_KERNELS
 for cases in ops half integers; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1

@@ -30,9 +30,8 @@ tests() {
         "$@" "$program" >"$work/log" 2>&1 || { echo "$t fails: $name, $*"; tail -5 "$work/log"; status=1; }
     done
 }
-kernels="runtime/test_cpu runtime/test_kernels_integer runtime/test_kernels_bytes runtime/test_integer_product"
-integers="$kernels runtime/test_integer_network runtime/test_byte_table"
-kernels="$kernels runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kernels_row runtime/test_kernel_list
+integers="runtime/test_cpu runtime/test_kernels_integer runtime/test_kernels_bytes"
+kernels="$integers runtime/test_integer_product runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kernels_row runtime/test_kernel_list
     runtime/test_op_product runtime/test_op_compressed runtime/test_op_recurrent"
 link=-static ar=ar
 vectors_of aarch64

@@ -61,9 +61,9 @@ linux() { # name emulator "compiler's flags" ["flags of hosted_print.c"]
     has "$1-gcc" "qemu-$2" &&
         platform "$1" "$1-gcc $3" "-static $4 $here/hosted_print.c" "qemu-$2"
 }
-optimized=$flags linux riscv64-linux-gnu riscv64
+linux riscv64-linux-gnu riscv64
 linux arm-linux-gnueabihf arm
-optimized=$flags linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
+optimized=$lightest linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
 # gcc with strict C11 would compute floats in double there
 linux s390x-linux-gnu s390x -fexcess-precision=fast
 node="node --no-warnings $here/run_wasi.mjs"

@@ -61,15 +61,14 @@ note_runs() {
     [ -z "$FUZZ_KEEP" ] || echo "$1 $seed $4 $7" >>"$FUZZ_KEEP/runs.txt"
 }
 
-# TARGET: how many runs take some three seconds on a slow core
+# TARGET: how many runs take two to five seconds
 fixed_runs() {
     case $1 in
     fuzz_graph) echo 250 ;;
     fuzz_huff_round_trip) echo 2500 ;;
     fuzz_onnx) echo 8000 ;;
     fuzz_stages) echo 4000 ;;
-    fuzz_huff_decode | fuzz_streams) echo 30000 ;;
-    *) echo 60000 ;;
+    *) echo 30000 ;;
     esac
 }
 

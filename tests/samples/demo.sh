@@ -25,7 +25,7 @@ cp -r "$demo" "$work/left"
 # The last lines are commands that work.
 sed -n '/^The files are in .* Next:$/,$s/^    //p' "$work/out" >"$work/next"
 [ "$(wc -l <"$work/next")" -eq 2 ] || { echo "the demo names no next commands"; tail -4 "$work/out"; exit 1; }
-sed '$s/$/ --range 0:500/' "$work/next" | sh -e >"$work/log" 2>&1 && [ -s "$demo/net.pith" ] || { cat "$work/next" "$work/log"; exit 1; }
+sed '$s/$/ --range 0:100/' "$work/next" | sh -e >"$work/log" 2>&1 && [ -s "$demo/net.pith" ] || { cat "$work/next" "$work/log"; exit 1; }
 
 "$PITH" init digits -q -o "$work/digits.pith" && "$PITH" decode "$work/digits.pith" --to onnx -q -o "$work/digits.onnx" || exit 1
 MODEL=$work/digits.onnx DATA=$demo/digits/test-images-idx3-ubyte DEMO_DIR=$demo \
