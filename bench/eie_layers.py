@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Fully connected layers of AlexNet, VGG-16 and NeuralTalk at the densities of Deep Compression, with 16
 values a weight, beside MKL (sparse and dense f32), oneDNN, and onnxruntime (the matrix as INT8 with activations
-quantized on the fly, and in 4-bit blocks of 32). Matrices are drawn: only speed is looked at. Contenders take turns
-in two processes, the shortest of three runs a turn; medians count.
+quantized on the fly, and in 4-bit blocks of 32). Matrices are drawn: only speed is looked at. Contenders take turns, the
+shortest run a turn; medians count.
 
 usage: eie_layers.py [--threads N] [--batch B] [--int8] [--balanced] [--turns 7] [--cold] [--only NAME]...
 
---int8: pith's layer has INT8 activations and weights of 4 bits (pith prune, pith quantize); its layer of f32 activations
-is among the others. --balanced: the same, pruned by --pattern balanced. --cold: before each run 128 MiB are written, so
-that no weight is in a cache. MKL: from the environment's lib (pip install mkl), or MKL=FOLDER. PITH, BIN: as in
-bench/run.sh. A line of JSON a row: the fastest peer, and all of them."""
+--int8: pith's layer has INT8 activations and weights of 4 bits (pith quantize); its layer of f32 activations is among the
+others. --balanced: the same, as many weights in each 128 of a row. --cold: before each run 128 MiB are written, so that no
+weight is in a cache. MKL: from the environment's lib (pip install mkl), or MKL=FOLDER; oneDNN: from LD_LIBRARY_PATH. PITH:
+as in bench/run.sh. A line of JSON a row: the fastest peer, and all of them."""
 import argparse
+import ctypes
+import glob
 import json
 import os
 import statistics
@@ -28,8 +30,8 @@ LAYERS = [("Alex-6", 4096, 9216, 9), ("Alex-7", 4096, 4096, 9), ("Alex-8", 1000,
           ("VGG-6", 4096, 25088, 4), ("VGG-7", 4096, 4096, 4), ("VGG-8", 1000, 4096, 23),
           ("NT-We", 600, 4096, 10), ("NT-Wd", 8791, 600, 11), ("NT-LSTM", 2400, 1201, 10)]
 PITH = os.environ.get("PITH", "build/release/pith")
-BENCH = os.environ.get("BIN", "build/release/bench") + "/bench_eie"
 MKL = os.environ.get("MKL", os.path.join(sys.prefix, "lib"))
+RUNS = 3
 
 
 def model(nodes, weights, rows, cols, batch, more=()):
@@ -56,81 +58,149 @@ def four_bit_model(rows, cols, batch):
     return model([node], weights, rows, cols, batch, [h.make_opsetid("com.microsoft", 1)])
 
 
-class OnnxRuntime:
-    def __init__(self, layer, batch, cols, threads):
-        import onnxruntime as ort
-        options = ort.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        self.session = ort.InferenceSession(layer.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        self.x = {"x": np.random.default_rng(1).random((batch, cols), np.float32)}
-        self.clock = time.perf_counter if threads > 1 else time.thread_time
-        self.sweep = np.zeros(1 << 27, np.uint8) if "COLD" in os.environ else None
+# ---- who runs: functions of no argument that give y -------------------------------------------------------------
 
-    def turn(self):
-        best = 1e30
-        for i in range(4):
-            if self.sweep is not None:
-                self.sweep += 1
-            start = self.clock()
-            self.session.run(None, self.x)
-            took = self.clock() - start
-            best = min(best, took) if i else best
-        return best * 1e3
+def onnxruntime(layer, x, threads):
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = ort.InferenceSession(layer.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, {"x": x})[0]
 
 
-def pith_file(rows, cols, percent, balanced, folder):
-    """The layer as a user makes it: drawn, pruned, quantized with four samples."""
-    rng, path = np.random.default_rng(2), lambda name: os.path.join(folder, name)
-    w = rng.standard_normal((cols, rows), np.float32)
-    onnx.save(model([h.make_node("MatMul", ["x", "w"], ["y"])], [n.from_array(w, "w")], rows, cols, "N"), path("net.onnx"))
-    np.save(path("x.npy"), rng.random((4, cols), np.float32))
-    sparsity = ["--sparsity", f"{100 - percent}%"]
+def library(*patterns):
+    for path in (p for pattern in patterns for p in sorted(glob.glob(f"{MKL}/{pattern}")) or [pattern]):
+        try:
+            return ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+        except OSError:
+            continue
+    return None
+
+
+def at(array, skip=0):
+    return ctypes.c_void_p(array.ctypes.data + skip)
+
+
+class Description(ctypes.Structure): # matrix_descr of mkl_spblas.h
+    _fields_ = [(name, ctypes.c_int) for name in ("type", "mode", "diag")]
+
+
+def dense_f32(mkl, w, x):
+    rows, cols, batch, y = *w.shape, len(x), np.empty((len(x), len(w)), np.float32)
+    one, zero = ctypes.c_float(1), ctypes.c_float(0)
+
+    def run():
+        mkl.cblas_sgemm(101, 111, 112, batch, rows, cols, one, at(x), cols, at(w), cols, zero, at(y), rows)
+        return y
+    return run
+
+
+def sparse_f32(mkl, w, x):
+    """The same nonzeros in CSR, with the number of columns as a hint."""
+    start = np.concatenate(([0], (w != 0).sum(1).cumsum())).astype(np.int32)
+    column, value = np.nonzero(w)[1].astype(np.int32), w[w != 0]
+    rows, cols, batch, general, matrix = *w.shape, len(x), Description(20), ctypes.c_void_p()
+    turned, y = np.ascontiguousarray(x.T), np.empty((rows, batch), np.float32)
+    mkl.mkl_sparse_s_create_csr(ctypes.byref(matrix), 0, rows, cols, at(start), at(start, 4), at(column), at(value))
+    if batch > 1:
+        mkl.mkl_sparse_set_mm_hint(matrix, 10, general, 101, batch, 10000)
+    else:
+        mkl.mkl_sparse_set_mv_hint(matrix, 10, general, 10000)
+    mkl.mkl_sparse_optimize(matrix)
+    one, zero = ctypes.c_float(1), ctypes.c_float(0)
+
+    def run(kept=(start, column, value)): # which MKL reads
+        if batch > 1:
+            mkl.mkl_sparse_s_mm(10, one, matrix, general, 101, at(turned), batch, batch, zero, at(y), batch)
+        else:
+            mkl.mkl_sparse_s_mv(10, one, matrix, general, at(turned), zero, at(y))
+        return y.T
+    return run
+
+
+def onednn_f32(dnnl, w, x):
+    rows, cols, batch, y = *map(ctypes.c_int64, w.shape), ctypes.c_int64(len(x)), np.empty((len(x), len(w)), np.float32)
+    no, yes, one, zero = ctypes.c_char(b"N"), ctypes.c_char(b"T"), ctypes.c_float(1), ctypes.c_float(0)
+
+    def run():
+        dnnl.dnnl_sgemm(no, yes, batch, rows, cols, one, at(x), cols, at(w), cols, zero, at(y), rows)
+        return y
+    return run
+
+
+def peers_of(w, x, threads):
+    (rows, cols), mkl, dnnl = w.shape, library("libmkl_rt.so*"), library("libdnnl.so*", "libdnnl.so.3")
+    if mkl:
+        yield "mkl csr", sparse_f32(mkl, w, x)
+        yield "mkl f32", dense_f32(mkl, w, x)
+    if dnnl:
+        yield "onednn f32", onednn_f32(dnnl, w, x)
+    for name, make in ("onnxruntime int8", integer_model), ("onnxruntime 4 bits", four_bit_model):
+        yield name, onnxruntime(make(rows, cols, len(x)), x, threads)
+
+
+def turn(run, clock, sweep):
+    best = 1e30
+    for i in range(RUNS + 1):
+        if sweep is not None:
+            sweep += 1
+        start = clock()
+        run()
+        took = clock() - start
+        best = min(best, took) if i else best
+    return best * 1e3
+
+
+# ---- what pith runs ---------------------------------------------------------------------------------------------
+
+def drawn(rows, cols, percent, balanced):
+    """Weights of 16 values; balanced: as many in each 128 of a row."""
+    rng = np.random.default_rng(2)
     if balanced:
-        kept = round(percent * 128 / 100)
-        sparsity = ["--sparsity", f"{100 - kept / 1.28:.6f}%", "--pattern", f"balanced:{kept}/128"]
-    subprocess.run([PITH, "prune", path("net.onnx"), *sparsity, "-q", "-o", path("pruned.pith")], check=True)
-    subprocess.run([PITH, "quantize", path("pruned.pith"), "-d", path("x.npy"), "--rounding", "nearest",
+        order = rng.random((rows, -(-cols // 128), 128), np.float32).argsort(-1)
+        kept = (order < round(percent * 1.28)).reshape(rows, -1)[:, :cols]
+    else:
+        kept = rng.random((rows, cols), np.float32) < percent / 100
+    return np.where(kept, (rng.integers(0, 16, (rows, cols), np.int8) + np.float32(.5)) / 16 - np.float32(.5), 0).astype(np.float32)
+
+
+def pith_files(w, folder):
+    """The layer with f32 activations and with INT8, quantized with four samples."""
+    path, rng = lambda name: os.path.join(folder, name), np.random.default_rng(2)
+    layer = model([h.make_node("MatMul", ["x", "w"], ["y"])], [n.from_array(np.ascontiguousarray(w.T), "w")], *w.shape, "N")
+    onnx.save(layer, path("net.onnx"))
+    np.save(path("x.npy"), rng.random((4, w.shape[1]), np.float32))
+    subprocess.run([PITH, "prune", "--zeros", path("net.onnx"), "-q", "-o", path("f32.pith")], check=True)
+    subprocess.run([PITH, "quantize", path("f32.pith"), "-d", path("x.npy"), "--rounding", "nearest",
                     "--weights", "4", "--all-integers", "-q", "-o", path("int8.pith")], check=True)
     os.remove(path("net.onnx"))
-    return path("int8.pith")
+    return path("f32.pith"), path("int8.pith")
 
 
-class Bench:
-    def __init__(self, *arguments):
-        env = dict(os.environ, LD_LIBRARY_PATH=MKL + ":" + os.environ.get("LD_LIBRARY_PATH", ""))
-        self.process = subprocess.Popen([BENCH, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env=env)
-
-    def turn(self):
-        print(file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+def bench(a, file):
+    """Milliseconds of the shortest run, and the kernel of the step that takes most of the weights."""
+    out = subprocess.run([PITH, "bench", file, "--json", "-T", str(a.threads), "--batch", str(a.batch), "--time", "0.1"] +
+                         ["--cold"] * a.cold, check=True, capture_output=True, text=True)
+    got = json.loads(out.stdout)
+    largest = max(got["layers"], key=lambda layer: layer["weight_bytes"])
+    return got["ms_cold" if a.cold else "ms_min"], largest["kernel"]
 
 
 def row(layer, a):
     name, rows, cols, percent = layer
-    own, file, times = Bench(rows, cols, percent, a.batch, a.threads), None, {}
-    peers = {peer: OnnxRuntime(make(rows, cols, a.batch), a.batch, cols, a.threads)
-             for peer, make in (("onnxruntime int8", integer_model), ("onnxruntime 4 bits", four_bit_model))}
-    if a.int8 or a.balanced:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Bench(pith_file(rows, cols, percent, a.balanced, folder), a.batch, a.threads)
-            file.turn()
-    for _ in range(a.turns):
-        answer = own.turn()
-        kernel = answer.pop("kernel")
-        if file:
-            answer["pith f32"] = answer.pop("pith")
-            integers = file.turn()
-            kernel, answer["pith"] = integers["kernel"], integers["pith int8"]
-        answer.update((peer, p.turn()) for peer, p in peers.items())
-        for who, ms in answer.items():
-            times.setdefault(who, []).append(ms)
-    for bench in filter(None, (own, file)):
-        bench.close()
+    w = drawn(rows, cols, percent, a.balanced)
+    x = np.random.default_rng(1).random((a.batch, cols), np.float32)
+    clock, sweep = time.perf_counter if a.threads > 1 else time.thread_time, np.zeros(1 << 27, np.uint8) if a.cold else None
+    runs, times = dict(peers_of(w, x, a.threads)), {}
+    with tempfile.TemporaryDirectory() as folder:
+        f32, int8 = pith_files(w, folder)
+        files = {"pith f32": f32, "pith": int8} if a.int8 or a.balanced else {"pith": f32}
+        for _ in range(a.turns):
+            for who, file in files.items():
+                ms, kernel = bench(a, file)
+                times.setdefault(who, []).append(ms)
+            for who, run in runs.items():
+                times.setdefault(who, []).append(turn(run, clock, sweep))
     medians = {who: round(statistics.median(all), 4) for who, all in times.items()}
     ms = medians.pop("pith")
     peer = min((who for who in medians if who != "pith f32"), key=medians.get)
@@ -147,8 +217,7 @@ def main():
         p.add_argument(f"--{name}", action="store_true")
     p.add_argument("--only", action="append")
     a = p.parse_args()
-    if a.cold:
-        os.environ["COLD"] = "1"
+    os.environ.update(MKL_THREADING_LAYER="GNU" if a.threads > 1 else "SEQUENTIAL", OMP_NUM_THREADS=str(a.threads))
     for layer in LAYERS:
         if not a.only or layer[0] in a.only:
             row(layer, a)
