@@ -30,7 +30,7 @@ FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_ac
 # Of decoders: what opens a weight, and tables that are made once for a stream. Of references: those that AVX2 and
 # NEON have kernels for, where a processor without is rare; for op_unary's functions of floats AVX2 alone.
 SMALL_runtime := $(addprefix decode/,huff_table rans_table weight_borrow weight_bytes weight_chunks weight_kind weight_open) \
-    $(if $(filter x86_64 aarch64,$(ARCH)),$(addprefix kernels/ref/,byte_rows conv_f32 gemm_i8 gemv_codebook row_f32)) \
+    $(if $(filter x86_64 aarch64,$(ARCH)),$(addprefix kernels/ref/,byte_rows conv_f32 depthwise_lanes gemm_i8 gemv_codebook row_f32)) \
     $(if $(filter x86_64,$(ARCH)),ops/op_unary)
 # Jumps land where they land, and gcc computes what is left of a long loop behind its last whole vector element by
 # element: fewer bytes. Rows of the other operators are short.

@@ -6,13 +6,17 @@
  *
  * 3 x 3 kernels of stride 1 and 2, the ones networks are full of, load each input row once and keep
  * the sums of the outputs that the row belongs to in registers. All others run on a copy
- * (depthwise_window_impl.h).
+ * (depthwise_window_impl.h). Of small planes the lanes are not pixels but planes
+ * (depthwise_lanes_impl.h).
  *
  * A depthwise convolution multiplies each loaded float KH * KW times at most, so loads decide
  * and not multiply-adds: hence rows in registers. An element's sum begins with the bias and adds
  * taps in ascending order in either way of running; taps outside of the image add 0 * w or
  * nothing. */
 #include "kernels/ref/depthwise_window_impl.h"
+#ifndef ORDERED /* whose sums have another end: ordered_f32_impl.h */
+#include "kernels/ref/depthwise_lanes_impl.h"
+#endif
 #include "kernels/ref/simd_act.h"
 #include "kernels/ref/simd_column.h"
 
@@ -135,13 +139,6 @@ column3_run(const struct plane *p, const struct column *col, const struct clamp 
     }
 }
 
-/* Whether columns take the job. */
-static inline bool columns_fit(const struct conv_geom *g)
-{
-    return g->kh == 3 && g->kw == 3 && g->stride_h == g->stride_w && g->stride_h <= 2 &&
-           g->dil_h == 1 && g->dil_w == 1;
-}
-
 static inline __attribute__((always_inline)) void
 column_run(const struct plane *p, const struct column *col, const struct clamp *clamp)
 {
@@ -178,12 +175,12 @@ static void columns_run(const struct depthwise_f32_job *job, const struct clamp 
     }
 }
 
-#ifndef ORDERED /* whose sums have another end: ordered_f32_impl.h */
+#ifndef ORDERED
 void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
 {
     const struct conv_geom *g = job->g;
     const struct clamp clamp = clamp_of(&job->act);
-    const bool done = flat_run(job, &clamp);
+    const bool done = flat_run(job, &clamp) || lanes_run(job, &clamp);
     if (!done && !columns_fit(g))
         windows_run(job, &clamp);
     else if (!done)

@@ -12,6 +12,7 @@
 #ifndef DEPTHWISE_WINDOW_IMPL_H
 #define DEPTHWISE_WINDOW_IMPL_H
 
+#include "kernels/ref/depthwise_lanes.h"
 #include "kernels/ref/simd_act.h"
 
 #define SIDE_BY_SIDE 8 /* vectors, to hide the latency of a multiply-add */
@@ -32,16 +33,10 @@ static inline uint32_t smaller_of(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
-#define SLIDING_REACH 64u /* columns of a window that slides: its rows fit several times */
-
-#ifndef ORDERED
-static inline bool slides(const struct conv_geom *g)
-{
-    return g->dil_h == 1 && g->stride_w <= 2 && (g->kw - 1) * g->dil_w <= SLIDING_REACH &&
-           ((g->kh == 5 && g->stride_h <= 2) || (g->kh == 7 && g->stride_h == 1));
-}
-#else
+#ifdef ORDERED
 #define slides(g) false /* their time is the calibration's alone */
+#else
+#define slides window_slides
 #endif
 
 /* depthwise_fits() leaves room for a row of a vector. Bands are of like numbers of rows. */
