@@ -173,9 +173,10 @@ struct gemv_f32_job {
 };
 
 /* Maximum, or sum, of each window of `planes` planes; taps outside the image, and NaNs under a
- * maximum, count for nothing: a window without any tap gives -inf, or 0. KW <= COLUMN_MAX_KW;
- * dil_w is 1 where stride_w > 2. Columns are summed first, from the top and from 0, then their sums
- * from the left. Bit-equal at every level but for the sign of a maximum that is 0. */
+ * maximum, count for nothing: a window without any tap gives -inf, or 0. A window is at most
+ * POOL_COLUMNS wide, dilation included. Columns are summed first, from the top and from 0, then
+ * their sums from the left. Bit-equal at every level but for the sign of a maximum that is 0. */
+#define POOL_COLUMNS 256u
 #define COLUMN_MAX_KW 16u
 struct pool_f32_job {
     const struct conv_geom *g; /* c, o: not used */

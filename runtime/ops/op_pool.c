@@ -265,22 +265,27 @@ static int64_t tap_count(const struct pool_axis *a, int64_t o, bool include_pad)
     return end > begin ? end - begin : 0;
 }
 
-/* Sums become means. One that has no tap is 0 and stays it. The loop jumps over the middle, where
- * all windows have the same number of taps. */
-static void divide_row(const struct pool_job *j, int64_t oh, float *y)
+/* Sums become means: output rows [begin, end) at y, counted over all planes. One that has no tap is
+ * 0 and stays it. Products of taps are exact: windows are below 2^24 taps, or a sum is no use. */
+static void divide_rows(const struct pool_job *j, size_t begin, size_t end, float *y)
 {
-    const int64_t rows = tap_count(&j->h, oh, j->include_pad);
-    for (int64_t o = 0; o < j->w.out; o++) {
-        if (o >= j->w.full && o < j->w.full_end)
-            o = j->w.full_end;
-        if (o == j->w.out)
-            break;
-        const int64_t taps = rows * tap_count(&j->w, o, j->include_pad);
-        y[o] /= (float)(taps > 0 ? taps : 1);
+    const size_t width = (size_t)j->w.out;
+    float taps[SPAN];
+    for (size_t first = 0; first < width; first += SPAN) {
+        const size_t n = width - first < SPAN ? width - first : SPAN;
+        for (size_t o = 0; o < n; o++) {
+            const int64_t count = tap_count(&j->w, (int64_t)(first + o), j->include_pad);
+            taps[o] = count > 0 ? (float)count : 1.0f;
+        }
+        for (size_t row = begin; row < end; row++) {
+            const int64_t count =
+                tap_count(&j->h, (int64_t)(row % (size_t)j->h.out), j->include_pad);
+            const float rows = count > 0 ? (float)count : 1.0f;
+            float *to = y + (row - begin) * width + first;
+            for (size_t o = 0; o < n; o++)
+                to[o] /= rows * taps[o];
+        }
     }
-    const float taps = (float)(rows > 0 ? rows * j->w.kernel : 1);
-    for (int64_t o = j->w.full; o < j->w.full_end; o++)
-        y[o] /= taps;
 }
 
 /* Items are output rows. Rows, not planes: one image of few channels still feeds all threads. */
@@ -292,9 +297,9 @@ static void pool_range(void *arg, size_t begin, size_t end)
         int64_t oh = (int64_t)(row % (size_t)j->h.out);
         float *y = j->y + row * (size_t)j->w.out;
         pool_row(j, j->x + plane * (size_t)(j->h.in * j->w.in), oh, y);
-        if (j->mean)
-            divide_row(j, oh, y);
     }
+    if (j->mean)
+        divide_rows(j, begin, end, j->y + begin * (size_t)j->w.out);
 }
 
 /* Rows of outputs whose outer axes are several. A mixed-radix counter over the taps of all outer
@@ -408,17 +413,16 @@ static void kernel_range(void *arg, size_t begin, size_t end)
                                      .planes = end - begin,
                                      .sum = j->tap == sum_tap};
     r->kernel(&job);
-    for (size_t i = begin; j->mean && i < end; i++)
-        for (size_t row = 0; row < rows; row++, y += r->g.ow)
-            divide_row(j, (int64_t)row, y);
+    if (j->mean)
+        divide_rows(j, begin * rows, end * rows, y);
 }
 
 /* Positions of the kernel have 32 bits. */
 static bool kernel_takes(const struct pool_axis *h, const struct pool_axis *w)
 {
     const int64_t limit = 1 << 27;
-    return h->in < limit && w->in < limit && w->kernel <= COLUMN_MAX_KW &&
-           (w->stride <= 2 || w->dilation == 1) && w->stride < limit;
+    return h->in < limit && w->in < limit && w->stride < limit &&
+           (w->kernel - 1) * w->dilation < (int64_t)POOL_COLUMNS;
 }
 
 /* false: there is no kernel for it. */

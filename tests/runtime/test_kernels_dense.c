@@ -503,10 +503,8 @@ static void max_level(const struct dense_kernels *d)
     for (uint32_t i = 0; d->pool_f32 && i < 600; i++) {
         struct conv_geom g = some_geom(1, 1);
         g.stride_w = pick(0, 1) ? pick(1, 2) : pick(3, 40);
-        if (g.stride_w > 2)
-            g.dil_w = 1, g.w = pick(0, 3) ? g.w : pick(500, 1500); /* several pieces of a row */
-        if (i % 3 == 0 && g.w + g.pad_left >= 3)
-            g.kw = 3, g.dil_w = 1, g.stride_w = 2;
+        if (pick(0, 3) == 0)
+            g.w = pick(500, 1500), g.kw = pick(1, 33), g.dil_w = pick(1, 7); /* several pieces */
         g.ow = (g.w + g.pad_left + pick(0, 3) - (g.kw - 1) * g.dil_w - 1) / g.stride_w + 1;
         uint32_t planes = pick(1, 3);
         struct guarded x = guard_random((size_t)planes * g.h * g.w, i % 2, &seed);
