@@ -186,10 +186,10 @@ static inline void layer_constants(struct layer *l, enum pith_type x_type, uint3
     l->zero_y = bytes_weight((enum pith_type)l->params[0], (struct shape){0});
 }
 
-/* The weight of every second layer has a zero point. */
+/* The weight of every second layer has a zero point, where kernels take one. */
 static inline void some_zero_w(struct layer *l)
 {
-    if (pick(0, 1))
+    if (PACKED_BUILT && pick(0, 1))
         l->zero_w = bytes_weight(PITH_I8, (struct shape){0});
 }
 
