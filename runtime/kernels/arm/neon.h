@@ -161,6 +161,7 @@ typedef struct {
 #define vcvtnq_s32_f32(v) ((int32x4_t)wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(v)))
 
 #define vaddq_s32(a, b) ((a) + (b))
+#define vsubq_s32(a, b) ((a) - (b))
 #define vaddq_u64(a, b) ((a) + (b))
 #define vsubq_u8(a, b) ((a) - (b))
 #define vmlaq_u32(sum, a, b) ((sum) + (a) * (b))
