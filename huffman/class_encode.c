@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include "bit_writer.h"
 #include "core/f32_bits.h"
-#include "decode/trellis.h"
 #include "pith_huffman.h"
 #include "rans_encode.h"
 
@@ -54,32 +53,12 @@ static enum pith_status integers(const struct class_input *in, int16_t *q)
 
 /* ---- walk ------------------------------------------------------------------------------------ */
 
-static uint32_t level_of(const struct class_walk *w, int32_t q)
-{
-    return w->trellis ? ((uint32_t)class_abs(q) + (w->state & 1)) / 2 * (q != 0)
-                      : (uint32_t)class_abs(q);
-}
-
 static uint32_t symbol_of(uint32_t level)
 {
     uint32_t s = 0;
     while (s + 1 < CLASS_SYMBOLS && class_symbols[s + 1].level <= level)
         s++;
     return s;
-}
-
-/* Called for each element, in the order of the stream. */
-typedef void see_fn(void *arg, const struct class_walk *w, uint32_t lane,
-                    const struct class_around *a, int32_t q);
-
-static struct class_around look(const struct class_walk *w, uint32_t lane, size_t i)
-{
-    struct class_around a =
-        class_look(w, &w->lane[lane], w->column.q + i, class_log((uint32_t)w->row_mean));
-    a.above = w->column.q[i];
-    a.column = class_log(w->column.mean[i]);
-    a.sign = w->column.sign[i];
-    return a;
 }
 
 static int32_t lean_of(const struct class_model *m, const struct class_around *a)
@@ -93,18 +72,18 @@ static uint32_t score_of(const struct class_model *m, const struct class_around 
                        (uint32_t)(m->weight[OF_COLUMN] * a->column), a, lean);
 }
 
-static void walk_rows(const struct class_input *in, const int16_t *q, void *memory, see_fn *see,
-                      void *arg)
+static void walk_rows(const struct class_input *in, const int16_t *q, void *memory, uint32_t lanes,
+                      class_see_fn *see, void *arg)
 {
     struct class_walk w;
     int32_t at_once[CLASS_LANES];
-    class_begin(&w, in->w, memory, in->w->trellis || in->w->count < LANES_FROM ? 1 : CLASS_LANES);
+    class_begin(&w, in->w, memory, lanes);
     for (; w.row < w.rows; q += w.cols) {
         class_begin_row(&w);
         for (uint32_t i = 0; i < w.run; i++) {
             uint32_t n = 0;
             for (size_t at = i; n < w.lanes && at < w.cols; n++, at += w.run) {
-                struct class_around a = look(&w, n, at);
+                struct class_around a = class_look_all(&w, n, at);
                 see(arg, &w, n, &a, q[at]);
                 at_once[n] = q[at];
             }
@@ -118,16 +97,23 @@ static void walk_rows(const struct class_input *in, const int16_t *q, void *memo
     }
 }
 
-static enum pith_status walk(const struct class_input *in, see_fn *see, void *arg)
+enum pith_status pith_class_walk(const struct class_input *in, uint32_t lanes, class_see_fn *see,
+                                 void *arg)
 {
     void *memory = calloc(class_column_bytes(in->w), 1);
     int16_t *all = malloc((size_t)in->w->count * sizeof *all + 1);
     enum pith_status st = memory && all ? integers(in, all) : PITH_ERR_MEMORY;
     if (!st)
-        walk_rows(in, all, memory, see, arg);
+        walk_rows(in, all, memory, lanes, see, arg);
     free(all);
     free(memory);
     return st;
+}
+
+static enum pith_status walk(const struct class_input *in, class_see_fn *see, void *arg)
+{
+    bool few = in->w->trellis || in->w->count < LANES_FROM;
+    return pith_class_walk(in, few ? 1 : CLASS_LANES, see, arg);
 }
 
 enum pith_status pith_class_check(const struct class_input *in)
@@ -170,7 +156,7 @@ static void add_steps(void *arg, const struct class_walk *w, uint32_t lane,
     const struct class_model *m = c->m;
     int32_t lean = lean_of(m, a);
     uint32_t k = m->class_of[w->state & 1][score_of(m, a, lean)];
-    uint32_t level = level_of(w, q), s = symbol_of(level);
+    uint32_t level = class_level_of(w, q), s = symbol_of(level);
     struct step step = {.start = m->start[k][s],
                         .frequency = (uint16_t)(m->start[k][s + 1] - m->start[k][s]),
                         .bits = RANS_BITS,
@@ -262,7 +248,7 @@ static void add_sample(void *arg, const struct class_walk *w, uint32_t lane,
         return;
     s->until = s->every - 1;
     s->at[s->n++] = (struct sample){.around = *a,
-                                    .symbol = (uint8_t)symbol_of(level_of(w, q)),
+                                    .symbol = (uint8_t)symbol_of(class_level_of(w, q)),
                                     .z = w->state & 1,
                                     .negative = q < 0};
 }
@@ -316,7 +302,7 @@ static void count_element(void *arg, const struct class_walk *w, uint32_t lane,
 {
     struct counts *c = arg;
     int32_t lean = lean_of(c->m, a);
-    uint32_t s = symbol_of(level_of(w, q));
+    uint32_t s = symbol_of(class_level_of(w, q));
     (void)lane;
     c->score[w->state & 1][score_of(c->m, a, lean)][s]++;
     c->sign[class_agrees(c->m, lean, s) - c->m->agrees][(lean >= 0) == (q > 0)]++;

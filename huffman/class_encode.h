@@ -24,6 +24,13 @@ struct class_code {
  * integer is one of its state. PITH_ERR_ARGUMENT: it cannot; PITH_ERR_MEMORY. */
 enum pith_status pith_class_check(const struct class_input *in);
 
+/* Called for each element in the order of the stream, with its integer. */
+typedef void class_see_fn(void *arg, const struct class_walk *w, uint32_t lane,
+                          const struct class_around *around, int32_t q);
+/* Statuses as of pith_class_check. */
+enum pith_status pith_class_walk(const struct class_input *in, uint32_t lanes, class_see_fn *see,
+                                 void *arg);
+
 /* The model for the sum of n tensors, all with a trellis or all without. PITH_ERR_ARGUMENT as
  * above; PITH_ERR_MEMORY. */
 enum pith_status pith_class_fit(const struct class_input *in, uint32_t n, struct class_code *code);

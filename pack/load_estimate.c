@@ -2,7 +2,7 @@
 /* load_estimate.c - what decoding a file takes, from what is in it: counted, not timed, so that the
  * same file gives the same number on every machine. */
 #include <stdlib.h>
-#include "decode/adaptive_decode.h"
+#include "decode/weight.h"
 #include "graph_open.h"
 #include "pack.h"
 #include "pith_model.h"
@@ -18,26 +18,12 @@
 #define PLANES_NS 3.0
 #define RANS_NS 0.6
 
-/* Coded elements: those of rows and columns whose flags are set; 0 without memory: *st says so. */
-static uint64_t adaptive_elements(const struct weight *w, enum pith_status *st)
+static void add_up(const struct graph *g, double *ns)
 {
-    struct adaptive *a = malloc(sizeof *a);
-    void *mem = calloc(1, pith_adaptive_bytes(w) + 1);
-    *st = a && mem ? pith_adaptive_open(a, w, mem) : PITH_ERR_MEMORY;
-    const uint64_t n = *st ? 0 : a->selects ? a->open_left : a->rows * a->cols;
-    free(mem);
-    free(a);
-    return n;
-}
-
-static enum pith_status add_up(const struct graph *g, double *ns)
-{
-    enum pith_status st = PITH_OK;
-    *ns = 0;
-    for (uint32_t i = 0; i < g->n_weights && !st; i++) {
+    for (uint32_t i = 0; i < g->n_weights; i++) {
         const struct weight *w = &g->weights[i];
         if (w->code == CODE_ADAPTIVE)
-            *ns += ADAPTIVE_NS * (double)adaptive_elements(w, &st);
+            *ns += ADAPTIVE_NS * (double)(w->grid == GRID_PLAIN ? w->nnz : w->count);
         else if (w->code == CODE_CLASSES)
             *ns += CLASSES_NS * (double)w->count;
         else if (w->code == CODE_PLANES)
@@ -47,7 +33,6 @@ static enum pith_status add_up(const struct graph *g, double *ns)
         else if (w->code == CODE_HUFFMAN || w->support == SUPPORT_GAPS)
             *ns += HUFFMAN_NS * (double)w->nnz;
     }
-    return st;
 }
 
 enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds)
@@ -58,10 +43,10 @@ enum pith_status pith_load_seconds(const struct pith_buffer *file, double *secon
     struct open_graph o;
     double ns = 0;
     enum pith_status st = pith_graph_open(file->data, file->bytes, PITH_FLAG_NO_CHECKSUM, &o, &why);
-    if (!st)
-        st = add_up(&o.g, &ns);
-    if (!st)
+    if (!st) {
+        add_up(&o.g, &ns);
         *seconds = ns * 1e-9;
+    }
     pith_graph_close(&o);
     return st;
 }

@@ -55,7 +55,7 @@ struct pack_const {
 /* Support and indices are one stream. */
 static inline bool pith_pack_is_streamed(const struct pack_const *c)
 {
-    return c->w.code == CODE_ADAPTIVE || c->w.code == CODE_CLASSES;
+    return (c->w.code == CODE_ADAPTIVE && c->w.grid == GRID_CODEBOOK) || c->w.code == CODE_CLASSES;
 }
 
 /* Streams and tables of all constants. tables: one run of bytes each, n of them. */
@@ -70,10 +70,12 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
 enum pith_status pith_pack_content(struct pack_const *c, struct pith_error *err);
 /* A codebook of its own for c, of value and nnz, where that makes integers smaller. */
 enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err);
-/* c, number `at` of the constants, as an adaptive stream if that takes less than other_bytes; else
- * it stays as it is. Those before it are done. */
-enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
+/* c as an adaptive stream if that takes less than other_bytes; else it stays as it is. */
+enum pith_status pith_pack_adaptive(struct pack_const *c, uint64_t other_bytes,
                                     struct pith_error *err);
+/* w->trellis of c in the support and code of w. PITH_ERR_ARGUMENT: its integers cannot be coded in
+ * one stream with where they are; PITH_ERR_MEMORY. */
+enum pith_status pith_pack_find_trellis(const struct pack_const *c, struct weight *w);
 /* Streams of all, where those are shorter than other codes. */
 enum pith_status pith_pack_streams(struct pack_const *consts, uint32_t n,
                                    struct pack_tables *tables, struct pith_error *err);

@@ -46,19 +46,11 @@ static struct class_input input_of(const struct part *p)
 /* kind KINDS: it cannot be coded so. */
 static enum pith_status find_kind(struct part *p)
 {
-    static const uint8_t states[KINDS] = {0, 8, 16};
-    struct class_input in = input_of(p);
-    enum pith_status st = PITH_OK;
     p->w.code = CODE_CLASSES;
     if (p->w.support != SUPPORT_DENSE)
         p->w.support = SUPPORT_ADAPTIVE;
-    for (p->kind = KINDS; p->kind > 0; p->kind--) {
-        p->w.trellis = states[p->kind - 1];
-        st = pith_class_check(&in);
-        if (st != PITH_ERR_ARGUMENT)
-            break;
-    }
-    p->kind = p->kind > 0 ? p->kind - 1 : KINDS;
+    enum pith_status st = pith_pack_find_trellis(p->c, &p->w);
+    p->kind = st ? KINDS : p->w.trellis / 8;
     return st == PITH_ERR_MEMORY ? st : PITH_OK;
 }
 

@@ -56,53 +56,12 @@ static void write_inputs(struct graph_pack *p)
     }
 }
 
-static uint32_t rows_two_before(const struct graph_pack *p, const struct weight *w)
-{
-    bool has = w - p->g->weights >= 2 && w[-2].shape.rank >= 2;
-    return has ? w[-2].shape.dim[0] : 0;
-}
-
-static void write_short_head(struct graph_pack *p, const struct weight *w, enum short_kind kind,
-                             bool same)
-{
-    const uint32_t *dim = w->shape.dim;
-    bool sparse = w->support != SUPPORT_DENSE;
-    uint32_t bits = (same ? SHORT_SAME_CENTROIDS : 0) + (sparse ? SHORT_SPARSE : 0);
-    pith_out_u8(p->out, pith_short_head(kind + SHORT_KINDS * bits));
-    pith_out_varint(p->out, dim[0]);
-    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
-        pith_out_varint(p->out, dim[1]);
-    if (kind == SHORT_MATRIX_MAPS)
-        pith_out_varint(p->out, dim[1] / rows_two_before(p, w));
-    if (w->shape.rank == 4)
-        pith_out_varint(p->out, dim[2]);
-    if (!same)
-        pith_out_u8(p->out, w->n_centroids - 1);
-    if (sparse)
-        pith_out_varint(p->out, w->nnz);
-}
-
 static void write_shape(struct byte_out *o, const struct shape *s, uint32_t code)
 {
     if (code == SHAPE_RANK)
         pith_out_varint(o, s->rank);
     if (code != SHAPE_PREV_FIRST && code != SHAPE_PREV)
         write_dims(o, s, 0, code == SHAPE_RANK4_SQUARE);
-}
-
-static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint32_t code,
-                                bool same)
-{
-    bool coded = w->grid == GRID_CODEBOOK;
-    if (pith_weight_is_adaptive_vector(w, code)) {
-        pith_out_u8(o, HEAD_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u));
-        return;
-    }
-    pith_out_u8(o, HEAD_FORM | code);
-    write_shape(o, &w->shape, code);
-    pith_out_u8(o, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) | (coded ? FORM_CODEBOOK : 0) |
-                       (w->n_groups > 1 ? FORM_GROUPS : 0) | (same ? FORM_SAME_CENTROIDS : 0) |
-                       w->source_back << FORM_SOURCE);
 }
 
 static void write_scales(struct byte_out *o, const struct weight *w)
@@ -119,7 +78,7 @@ static void write_head(struct graph_pack *p, const struct weight *w)
     bool coded = w->grid == GRID_CODEBOOK;
     bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
-    enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
+    uint8_t head = pith_weight_common_head(w, code, same);
     if (w->type != PITH_F32 || w->scaled) {
         pith_out_u8(p->out, HEAD_TYPE);
         pith_out_u8(p->out, w->scaled ? w->scaled : w->type);
@@ -130,16 +89,11 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         pith_out_u8(p->out, w->trellis == 16 ? HEAD_TRELLIS_16 : HEAD_TRELLIS_8);
     if (w->code == CODE_PLANES || w->code == CODE_RANS || w->code == CODE_CLASSES)
         pith_out_u8(p->out, HEAD_OTHER_CODE);
-    if (kind != SHORT_KINDS) {
-        write_short_head(p, w, kind, same);
-        return;
-    }
-    if (w->code == CODE_ADAPTIVE) {
-        write_adaptive_head(p->out, w, code, same);
-    } else {
-        pith_out_u8(p->out, pith_weight_common_head(w, code, same));
-        write_shape(p->out, &w->shape, code);
-    }
+    if (w->code == CODE_ADAPTIVE)
+        pith_out_u8(p->out, pith_weight_adaptive_head(w, code, same));
+    if (w->code != CODE_ADAPTIVE || pith_weight_adaptive_head(w, code, same) == HEAD_ADAPTIVE)
+        pith_out_u8(p->out, head);
+    write_shape(p->out, &w->shape, code);
     if (w->scaled)
         write_scales(p->out, w);
     if (coded && !same)
@@ -191,7 +145,8 @@ static void write_data(struct graph_pack *p, const struct weight *w)
 
 static void write_weight(struct graph_pack *p, const struct weight *w)
 {
-    bool adaptive = w->code == CODE_ADAPTIVE || w->code == CODE_PLANES;
+    bool sparse_floats = w->grid == GRID_PLAIN && w->support != SUPPORT_DENSE;
+    bool adaptive = (w->code == CODE_ADAPTIVE && !sparse_floats) || w->code == CODE_PLANES;
     write_head(p, w);
     if (adaptive && w + 1 < p->g->weights + p->g->n_weights)
         pith_out_varint(p->out, w->codebook.n_bytes + w->index_stream.n_bytes);
@@ -202,6 +157,8 @@ static void write_weight(struct graph_pack *p, const struct weight *w)
         pith_out_varint(p->out, w->support_stream.n_bytes);
     bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CLASSES;
     if (w->grid == GRID_CODEBOOK && coded && w->nnz > 0)
+        pith_out_varint(p->out, w->index_stream.n_bytes);
+    if (w->code == CODE_ADAPTIVE && sparse_floats)
         pith_out_varint(p->out, w->index_stream.n_bytes);
     write_data(p, w);
     p->prev = &w->shape;

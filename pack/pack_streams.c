@@ -27,7 +27,7 @@ static enum pith_status pack_adaptive(struct pack_const *consts, uint32_t n, boo
             c->w.nnz == 0 || c->w.count > UINT32_MAX || slow)
             continue;
         if (!(st = pith_pack_other_bytes(c, &bytes, err)))
-            st = pith_pack_adaptive(c, i, bytes, err);
+            st = pith_pack_adaptive(c, bytes, err);
     }
     return st;
 }

@@ -38,8 +38,8 @@ bool pith_is_pith(const void *bytes, size_t n)
     return n >= 4 && memcmp(b, FULL_MAGIC, 4) == 0;
 }
 
-/* Versions 0 and 1 came before the first release. */
-#define READS_VERSION_1 "3c8a4081"
+/* Versions 0 to 2 came before the first release. */
+static const char *const read_by[FORMAT_VERSION] = {"3c8a4081", "3c8a4081", "23d5b4e0"};
 
 /* UINT32_MAX: unknown. */
 static uint32_t version_of(const void *bytes, size_t n)
@@ -537,9 +537,9 @@ static enum pith_status open_graph(struct unpacking *u, const void *bytes, size_
     if (st == PITH_ERR_VERSION && version_of(bytes, n) < FORMAT_VERSION)
         return pith_error_fill(u->err, st,
                                "%s: written in version %u of the format, which is no longer read: "
-                               "make it again from its network (commit " READS_VERSION_1
-                               " of pith reads version 1)",
-                               u->name, (unsigned)version_of(bytes, n));
+                               "make it again from its network (commit %s of pith reads it)",
+                               u->name, (unsigned)version_of(bytes, n),
+                               read_by[version_of(bytes, n)]);
     if (st)
         return refuse(u->name, st, &why, u->err);
     pith_image_open(bytes, n, flags | PITH_FLAG_NO_CHECKSUM, &u->im, NULL); /* tested just now */

@@ -35,7 +35,7 @@ extern "C" {
 #define PITH_VERSION_MAJOR 0
 #define PITH_VERSION_MINOR 2
 #define PITH_VERSION_PATCH 0
-#define PITH_FORMAT_VERSION 2 /* of the files; docs/format.md */
+#define PITH_FORMAT_VERSION 3 /* of the files; docs/format.md */
 
 /* 0xMMmmpp */
 uint32_t pith_version(void);

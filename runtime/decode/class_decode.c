@@ -4,15 +4,9 @@
 #include "decode/class_decode.h"
 #include "core/build_choice.h"
 #include "core/f32_bits.h"
-#include "decode/trellis.h"
+#include "decode/weight_kind.h"
 
 #define STATE_LOW 65536u
-
-bool pith_classes_allow(const struct weight *w)
-{
-    return (w->type == PITH_F32 || w->type == PITH_I8) && w->grid == GRID_CODEBOOK &&
-           w->count < UINT32_C(1) << 28 && w->nnz > 0;
-}
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
@@ -86,9 +80,13 @@ bool pith_class_read_model(const struct huff_table *table, bool trellis, struct 
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Columns, then what its code needs. */
 size_t pith_classes_bytes(const struct weight *w, bool fast)
 {
-    return class_column_bytes(w) + (fast ? CLASS_MOST * (size_t)RANS_SLOTS : 0);
+    size_t bytes = class_column_bytes(w);
+    if (learns(w))
+        return bytes + sizeof(struct adaptive) + pith_adaptive_bytes(w);
+    return bytes + (fast ? CLASS_MOST * (size_t)RANS_SLOTS : 0);
 }
 
 static void build_lookup(struct classes *c)
@@ -122,7 +120,17 @@ static bool open_stream(struct classes *c, void *mem)
     for (uint32_t i = 0; i < lanes; i++)
         c->state[i] = rd_le32(&r);
     c->words = (struct class_words){r.p + r.left, (int64_t)(r.left / 2)};
+    if (c->lookup)
+        build_lookup(c);
     return !r.bad && r.left % 2 == 0;
+}
+
+static bool open_adaptive(struct classes *c, void *mem)
+{
+    uint8_t *behind = (uint8_t *)mem + class_column_bytes(c->w);
+    c->adaptive = (void *)behind;
+    class_begin(&c->walk, c->w, mem, 1);
+    return !pith_adaptive_open(c->adaptive, c->w, behind + sizeof *c->adaptive);
 }
 
 enum pith_status pith_classes_open(struct classes *c, const struct weight *w, void *mem, bool fast)
@@ -130,15 +138,12 @@ enum pith_status pith_classes_open(struct classes *c, const struct weight *w, vo
     memset(c, 0, sizeof *c);
     memset(mem, 0, class_column_bytes(w));
     c->w = w;
-    c->lookup = fast ? (uint8_t *)mem + class_column_bytes(w) : NULL;
+    c->lookup = fast && !learns(w) ? (uint8_t *)mem + class_column_bytes(w) : NULL;
     if (!pith_classes_allow(w) || w->n_centroids - 1 > 255 || w->group_elems == 0 ||
         pith_codebook_open(&c->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
-                           w->n_centroids) ||
-        !open_stream(c, mem))
+                           w->n_centroids))
         return PITH_ERR_CORRUPT;
-    if (fast)
-        build_lookup(c);
-    return PITH_OK;
+    return (learns(w) ? open_adaptive(c, mem) : open_stream(c, mem)) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
 /* ---- one element ----------------------------------------------------------------------------- */
@@ -230,6 +235,10 @@ static inline void decode_values(struct classes *c, struct class_words *words,
 static bool decode_row(struct classes *c)
 {
     struct class_walk *w = &c->walk;
+    if (learns(c->w)) {
+        c->ready += w->cols;
+        return pith_adaptive_row(c->adaptive, w);
+    }
     class_begin_row(w);
     look_above(c);
     for (uint32_t i = 0; i < w->run; i++) {
@@ -324,6 +333,8 @@ static bool finish(struct classes *c)
     while (c->at < c->w->count)
         if (!go_on(c) || take_stored(c, NULL, &index, 1, &bad) > 0)
             return false;
+    if (learns(c->w))
+        return pith_adaptive_ended(c->adaptive);
     for (uint32_t i = 0; i < c->walk.lanes; i++)
         if (c->state[i] != STATE_LOW)
             return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* class_decode.h - elements of a stream under static tables by classes
- * (docs/format-streams.md, section 11). */
+/* class_decode.h - elements of streams that hold support and indices: under static tables by
+ * classes, and adaptive ones (docs/format-streams.md, sections 11 and 8). */
 #ifndef CLASS_DECODE_H
 #define CLASS_DECODE_H
 
+#include "decode/adaptive_decode.h"
 #include "decode/class_model.h"
 #include "decode/codebook_decode.h"
 
@@ -22,19 +23,17 @@ struct classes {
     uint32_t state[CLASS_LANES];
     struct class_words words; /* to come */
     bool has_leans;
-    uint64_t at;     /* the next element to be handed out */
-    uint64_t ready;  /* elements decoded: whole rows */
-    uint64_t taken;  /* stored ones handed out */
-    uint8_t *lookup; /* [classes][RANS_SLOTS]: symbols; NULL: searched for */
+    uint64_t at;               /* the next element to be handed out */
+    uint64_t ready;            /* elements decoded: whole rows */
+    uint64_t taken;            /* stored ones handed out */
+    uint8_t *lookup;           /* [classes][RANS_SLOTS]: symbols; NULL: searched for */
+    struct adaptive *adaptive; /* instead of model, state and words */
     struct codebook_reader codebooks;
     uint64_t group_end;
     int32_t n_negative, n_positive, has_zero;
     float codebook[256];
     uint16_t index_of[2 * CLASS_LARGEST + 1];
 };
-
-/* May w be coded so? */
-bool pith_classes_allow(const struct weight *w);
 
 /* Memory behind struct classes, 8-byte aligned. fast: with look-up tables. */
 size_t pith_classes_bytes(const struct weight *w, bool fast);

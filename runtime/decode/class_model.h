@@ -15,6 +15,7 @@
 #include <string.h>
 #include "core/bytes.h"
 #include "decode/rans_table.h"
+#include "decode/trellis.h"
 #include "decode/weight.h"
 
 #define CLASS_LANES 4u
@@ -152,6 +153,25 @@ class_look(const struct class_walk *w, const struct class_lane *lane, const int1
     return a;
 }
 
+/* The same, and what its column says. */
+static inline struct class_around class_look_all(const struct class_walk *w, uint32_t lane,
+                                                 size_t i)
+{
+    struct class_around a =
+        class_look(w, &w->lane[lane], w->column.q + i, class_log((uint32_t)w->row_mean));
+    a.above = w->column.q[i];
+    a.column = class_log(w->column.mean[i]);
+    a.sign = w->column.sign[i];
+    return a;
+}
+
+/* In the trellis of w, if it has one. */
+static inline uint32_t class_level_of(const struct class_walk *w, int32_t q)
+{
+    uint32_t size = (uint32_t)class_abs(q);
+    return w->trellis ? (size + (w->state & 1)) / 2 * (q != 0) : size;
+}
+
 /* Odds for the sign that the lean has. */
 static inline const uint16_t *class_agrees(const struct class_model *m, int32_t lean,
                                            uint32_t symbol)
@@ -185,6 +205,15 @@ static inline void class_learn(struct class_walk *w, const int32_t *q, uint32_t 
     w->row_mean += (int32_t)(((int64_t)sizes * class_part[4 + class_least(w->n_read, 40)]) >> 16);
     w->balance += 64 * signs - (int32_t)n * (w->balance >> 4);
     w->n_read += n;
+}
+
+/* The same for one lane: its next element. */
+static inline void class_take(struct class_walk *w, int32_t q)
+{
+    w->column.q[w->n_read] = (int16_t)q;
+    class_learn(w, &q, 1);
+    if (w->trellis)
+        w->state = pith_trellis_after(w->trellis, w->state, q);
 }
 
 /* Loops of their own over all columns, which have vectors. */
@@ -221,10 +250,22 @@ static inline void class_end_row(struct class_walk *w)
     w->row++;
 }
 
+/* Integers of a codebook. */
+static inline bool pith_classes_allow(const struct weight *w)
+{
+    return (w->type == PITH_F32 || w->type == PITH_I8) && w->grid == GRID_CODEBOOK &&
+           w->count < UINT32_C(1) << 28 && w->nnz > 0;
+}
+
+static inline uint64_t class_cols(const struct weight *w)
+{
+    return w->count / (w->shape.rank < 2 ? 1 : w->shape.dim[0]);
+}
+
 static inline size_t class_column_bytes(const struct weight *w)
 {
-    uint64_t cols = w->count / (w->shape.rank < 2 ? 1 : w->shape.dim[0]);
-    return ((size_t)(cols + 4) * (2 * sizeof(int32_t) + 3 * sizeof(int16_t) + 1) + 7) & ~(size_t)7;
+    return ((size_t)(class_cols(w) + 4) * (2 * sizeof(int32_t) + 3 * sizeof(int16_t) + 1) + 7) &
+           ~(size_t)7;
 }
 
 /* memory: class_column_bytes(), which must be 0. */
@@ -232,8 +273,8 @@ static inline void class_begin(struct class_walk *w, const struct weight *of, vo
                                uint32_t lanes)
 {
     memset(w, 0, sizeof *w);
-    w->rows = of->shape.rank < 2 ? 1 : of->shape.dim[0];
-    w->cols = of->count / w->rows;
+    w->cols = class_cols(of);
+    w->rows = of->count / w->cols;
     w->place = 1;
     for (uint32_t i = 2; i < of->shape.rank; i++)
         w->place *= of->shape.dim[i];

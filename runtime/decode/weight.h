@@ -36,7 +36,7 @@ enum weight_grid {
 enum weight_code {
     CODE_PLAIN = 0,    /* elements as they are; indices packed in index_bits each, LSB first */
     CODE_HUFFMAN = 1,  /* indices only */
-    CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
+    CODE_ADAPTIVE = 2, /* support and indices, or f32 elements, adaptively */
     CODE_PLANES = 3,   /* f32 elements of dense support, each of their bytes by itself */
     CODE_RANS = 4,     /* indices only */
     CODE_CLASSES = 5   /* support and indices, under static rANS tables by classes */
@@ -71,14 +71,10 @@ struct weight {
     struct stream index_stream;               /* coded indices, or plain elements */
     struct stream codebook;                   /* coded codebooks; scaled: f32 scales, then zero
                                                  points, or none where all are 0 */
-    /* Adaptive: an earlier weight whose row flags give the live inputs; its index_stream. */
-    struct stream source_stream;
-    uint64_t source_rows; /* 0: none */
-    uint32_t source_back; /* how many tensors before this one; 0: none */
-    uint32_t cpu;         /* PITH_CPU_ bits that decoding may use; 0: the reference */
-    uint8_t trellis;      /* adaptive, with codebooks: states of trellis.h, whose levels are
-                             coded; 0: indices are */
-    uint8_t scaled;       /* GRID_SCALED: the integers' type, i8, u8, i16 or u16; else 0 */
+    uint32_t cpu;    /* PITH_CPU_ bits that decoding may use; 0: the reference */
+    uint8_t trellis; /* adaptive or classes, with codebooks: states of trellis.h, whose levels are
+                        coded; 0: indices are */
+    uint8_t scaled;  /* GRID_SCALED: the integers' type, i8, u8, i16 or u16; else 0 */
 };
 
 /* Of integers with scales: the number of the scale of element i. n_scales 1: of all. Else block 0:

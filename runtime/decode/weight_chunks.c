@@ -51,9 +51,9 @@ static bool bitmap_ends(struct decoder *d)
     return false;
 }
 
-/* Whatever the support, it is tested to end where its last element is. An adaptive support cannot
- * be decoded without what it leads to: that stays in the decoder's own buffers, so it has to be
- * fetched before the next positions overwrite it. */
+/* Whatever the support, it is tested to end where its last element is. That of classes cannot be
+ * decoded without indices: they stay in the decoder's own buffer, so they have to be fetched before
+ * the next positions overwrite them. */
 enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32_t n)
 {
     bool ok = true;
@@ -70,9 +70,7 @@ enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32
         ok = n == 0 || (BUILT_PART(GAPS) && pith_gap_next(d->gaps, pos, n) == PITH_OK);
         break;
     case SUPPORT_ADAPTIVE:
-        ok = learns(d->w)
-                 ? pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK
-                 : uses_classes(d->w) && pith_classes_next(d->classes, pos, d->index, n) == PITH_OK;
+        ok = uses_classes(d->w) && pith_classes_next(d->classes, pos, d->index, n) == PITH_OK;
         break;
     }
     d->pos_taken += n;
@@ -137,17 +135,13 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
     return max;
 }
 
-/* Indices, or values of a plain grid. With positions they came along with those. The adaptive
- * code has decoded them together with the positions. */
-static enum pith_status next_streamed(struct decoder *d, uint8_t *index, float *value, uint32_t n)
+/* With positions they came along with those. */
+static enum pith_status next_of_classes(struct decoder *d, uint8_t *index, uint32_t n)
 {
     if (d->w->support != SUPPORT_ADAPTIVE)
-        return learns(d->w) ? pith_adaptive_next(d->adaptive, NULL, index, value, n)
-                            : pith_classes_next(d->classes, NULL, index, n);
-    if (index && index != d->index)
+        return pith_classes_next(d->classes, NULL, index, n);
+    if (index != d->index)
         memcpy(index, d->index, n);
-    if (value && value != d->value)
-        memcpy(value, d->value, n * sizeof *value);
     return PITH_OK;
 }
 
@@ -156,8 +150,8 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     const struct weight *w = d->w;
     /* Only where an index could name no centroid is the chunk looked through. */
     uint32_t possible;
-    if (learns(w) || uses_classes(w))
-        return next_streamed(d, dst, NULL, n);
+    if (uses_classes(w))
+        return next_of_classes(d, dst, n);
     if (BUILT_PART(HUFFMAN) && w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
@@ -228,8 +222,8 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
                                      uint8_t *index, float *value, uint32_t n)
 {
     const struct weight *w = d->w;
-    if (!has_codebook(w) && learns(w))
-        return next_streamed(d, NULL, value, n);
+    if (has_adaptive_floats(w))
+        return pith_adaptive_floats(d->floats, value, n);
     /* open_values() checked that the stream is as long as all elements */
     if (!has_codebook(w)) {
         pith_weight_elements(w, d->taken, n, value);

@@ -4,7 +4,7 @@
  * over chunks that wants some of the three (weight.c).
  *
  *     support: dense | bitmap | gaps ──> pos[]
- *     code: k-bit|Huffman|rANS|adaptive > index[] ┐
+ *     code: k-bit|Huffman|rANS|classes  > index[] ┐
  *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
  *
  * Scratch (weight_open.c): struct decoder, then what this weight needs of readers, decode tables
@@ -13,7 +13,6 @@
 #define WEIGHT_DECODER_H
 
 #include "decode/gap_decode.h"
-#include "decode/adaptive_decode.h"
 #include "decode/class_decode.h"
 #include "decode/codebook_decode.h"
 #include "decode/rans_decode.h"
@@ -48,9 +47,9 @@ struct decoder {
     uint32_t block_left;
     struct rans_table *rans_table;
     uint32_t *rans_entries;
-    struct rans_stream *rans;  /* by pointer: a piece goes on with a copy of its own */
-    struct adaptive *adaptive; /* positions, indices and elements at once */
-    struct classes *classes;   /* positions and indices at once */
+    struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
+    struct adaptive *floats;
+    struct classes *classes; /* positions and indices at once */
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */

@@ -65,7 +65,6 @@ static inline bool uses_rans(const struct weight *w)
     return BUILT_PART(RANS) && has_codebook(w) && w->code == CODE_RANS && stored_values(w) > 0;
 }
 
-/* Its code goes on from what was before, so that only slices can be entered. */
 static inline bool learns(const struct weight *w)
 {
     return BUILT_PART(ADAPTIVE) && w->code == CODE_ADAPTIVE;
@@ -74,7 +73,12 @@ static inline bool learns(const struct weight *w)
 /* Its support, too, is in its stream. */
 static inline bool uses_classes(const struct weight *w)
 {
-    return BUILT_PART(RANS) && w->code == CODE_CLASSES;
+    return has_codebook(w) && (learns(w) || (BUILT_PART(RANS) && w->code == CODE_CLASSES));
+}
+
+static inline bool has_adaptive_floats(const struct weight *w)
+{
+    return learns(w) && w->grid == GRID_PLAIN;
 }
 
 /* n_centroids in 1..256, by one comparison of the unsigned difference. */

@@ -68,8 +68,8 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
         return 0;
     if (has_planes(w))
         return pith_planes_scratch_bytes(w);
-    if (learns(w))
-        return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (has_adaptive_floats(w))
+        bytes += aligned(sizeof(struct adaptive));
     if (uses_classes(w))
         return bytes + aligned(sizeof(struct classes)) + aligned(pith_classes_bytes(w, true));
     if (uses_gaps(w))
@@ -155,7 +155,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_ADAPTIVE:
-        return learns(w) || uses_classes(w) ? PITH_OK : PITH_ERR_CORRUPT;
+        return uses_classes(w) ? PITH_OK : PITH_ERR_CORRUPT;
     }
     return PITH_ERR_CORRUPT;
 }
@@ -194,10 +194,10 @@ static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
     return pith_rans_open(&c->stream, w->index_stream, d->n_values, &c->table, c->entries, w->cpu);
 }
 
-static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
+static enum pith_status open_floats(struct decoder *d, uint8_t **mem)
 {
-    d->adaptive = take(mem, aligned(sizeof *d->adaptive));
-    return pith_adaptive_open(d->adaptive, d->w, take(mem, aligned(pith_adaptive_bytes(d->w))));
+    d->floats = take(mem, aligned(sizeof *d->floats));
+    return pith_adaptive_open(d->floats, d->w, NULL);
 }
 
 static enum pith_status open_classes(struct decoder *d, uint8_t **mem)
@@ -211,8 +211,8 @@ static enum pith_status open_classes(struct decoder *d, uint8_t **mem)
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
-    if (!has_codebook(w) && learns(w))
-        return open_adaptive(d, mem);
+    if (has_adaptive_floats(w))
+        return open_floats(d, mem);
     if (!has_codebook(w))
         return pith_plain_size_ok(&w->index_stream, d->n_values, 8 * plain_bytes(w))
                    ? PITH_OK
@@ -223,8 +223,6 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
                                              w->n_groups, w->n_centroids);
     if (st)
         return st;
-    if (learns(w))
-        return open_adaptive(d, mem);
     if (uses_classes(w))
         return open_classes(d, mem);
     if (uses_index_table(w))

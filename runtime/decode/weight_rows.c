@@ -8,7 +8,6 @@
  * status. */
 #include "core/build_choice.h"
 #include "decode/weight_rows.h"
-#include "decode/adaptive_decode.h"
 #include "decode/class_decode.h"
 #include "decode/codebook_decode.h"
 #include "decode/gap_decode.h"
@@ -62,7 +61,7 @@ struct weight_rows {
     struct gap_pull *gaps;
     struct huff_pull *indices;
     uint16_t *entries; /* pith_huff_pull_table; NULL: none */
-    struct adaptive *adaptive;
+    struct adaptive *floats;
     struct classes *classes;
     struct plane_pull *planes;
     struct rans_rows *rans;
@@ -133,8 +132,8 @@ size_t pith_weight_rows_bytes(const struct weight *w)
     size_t bytes = aligned(sizeof(struct weight_rows)) + gap_bytes(w) + index_bytes(w);
     if (has_codebook(w))
         bytes += codebook_bytes(w);
-    if (learns(w))
-        bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (has_adaptive_floats(w))
+        bytes += aligned(sizeof(struct adaptive));
     if (uses_classes(w))
         bytes += aligned(sizeof(struct classes)) + aligned(pith_classes_bytes(w, false));
     if (has_planes(w))
@@ -187,7 +186,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_GAPS:
         return uses_gaps(w) ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
-        return learns(w) || uses_classes(w);
+        return uses_classes(w);
     }
     return false;
 }
@@ -233,9 +232,9 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
     const struct weight *w = r->w;
     if (has_codebook(w) && !open_codebook(r, mem))
         return false;
-    if (learns(w)) {
-        r->adaptive = take(mem, sizeof *r->adaptive);
-        return !pith_adaptive_open(r->adaptive, w, take(mem, pith_adaptive_bytes(w)));
+    if (has_adaptive_floats(w)) {
+        r->floats = take(mem, sizeof *r->floats);
+        return !pith_adaptive_open(r->floats, w, NULL);
     }
     if (uses_classes(w)) {
         r->classes = take(mem, sizeof *r->classes);
@@ -412,18 +411,14 @@ static bool next_position(struct weight_rows *r)
                                                  : next_gap(r->gaps, r->w->count, &r->at));
 }
 
-/* Positions come with the elements where the adaptive code holds both. */
-static bool next_streamed(struct weight_rows *r)
+/* Positions come with the indices where the stream holds both. */
+static bool next_of_classes(struct weight_rows *r)
 {
-    const struct weight *w = r->w;
-    bool sparse = w->support == SUPPORT_ADAPTIVE, codebook = has_codebook(w);
+    bool sparse = r->w->support == SUPPORT_ADAPTIVE;
     uint32_t pos = (uint32_t)r->taken;
     if (!sparse && !next_position(r))
         return false;
-    if (uses_classes(w)
-            ? pith_classes_next(r->classes, sparse ? &pos : NULL, &r->index, 1)
-            : pith_adaptive_next(r->adaptive, sparse ? &pos : NULL, codebook ? &r->index : NULL,
-                                 codebook ? NULL : &r->value.f32, 1))
+    if (pith_classes_next(r->classes, sparse ? &pos : NULL, &r->index, 1))
         return false;
     if (sparse)
         r->at = pos;
@@ -435,10 +430,11 @@ static bool next_streamed(struct weight_rows *r)
 static bool take_element(struct weight_rows *r)
 {
     const struct weight *w = r->w;
-    if (learns(w) || uses_classes(w)) {
-        if (!next_streamed(r))
+    if (uses_classes(w)) {
+        if (!next_of_classes(r))
             return false;
     } else if (!next_position(r) || (has_codebook(w) && !next_index(r)) ||
+               (has_adaptive_floats(w) && pith_adaptive_floats(r->floats, &r->value.f32, 1)) ||
                (has_planes(w) && !pith_plane_pull(r->planes, &r->value.f32))) {
         return false;
     }
@@ -469,7 +465,7 @@ static inline float value_f32(const struct weight_rows *r)
         return r->codebook[r->index];
     if (r->codebook_i8)
         return r->codebook_i8[r->index];
-    if (r->adaptive || r->planes)
+    if (r->floats || r->planes)
         return r->value.f32;
     pith_weight_elements(r->w, r->taken - 1, 1, &v);
     return v;
@@ -515,8 +511,6 @@ static bool ends(struct weight_rows *r, uint64_t last)
 {
     const struct weight *w = r->w;
     r->at = last;
-    if (learns(w) && r->n_values == 0)
-        return !pith_adaptive_next(r->adaptive, NULL, NULL, NULL, 0);
     bool ok = support_ends(r) && (!has_planes(w) || pith_plane_pull_ended(r->planes)) &&
               (!uses_index_table(w) || pith_huff_pull_ended(r->indices));
     if (has_codebook(w) && w->code == CODE_PLAIN && r->n_values)

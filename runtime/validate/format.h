@@ -11,7 +11,7 @@
 
 #include "validate/container.h"
 
-#define FORMAT_VERSION 2u
+#define FORMAT_VERSION 3u
 
 /* A tag as it stands in err->chunk: its four characters, first one lowest. Lower case first
  * letter: ancillary, a reader that does not know it may go on without. */
@@ -89,11 +89,11 @@ enum chunk_kind {
 #define SHAPE_RANK 7u
 /* Head byte of a tensor. Below HEAD_TYPE: a common one, shape code in bits 0-2, support *
  * COMMON_KINDS + kind in bits 3-6. */
-#define COMMON_KINDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
-#define HEAD_TYPE 0x78u /* prefix: a type byte and the real head follow */
-/* From here on: adaptive, rank 1, dim 0 of the tensor before, dense, source 1. */
-#define HEAD_VECTOR 0x79u
-#define HEAD_VECTORS 3u /* plain, codebook, codebook with the same centroids */
+#define COMMON_KINDS 5u   /* plain, codebook, coded codebook, grouped, coded grouped */
+#define HEAD_TYPE 0x78u   /* prefix: a type byte and the real head follow */
+#define HEAD_VECTOR 0x79u /* adaptive floats, [dim 0 of the previous tensor] */
+/* Prefix: a common head of adaptive floats or of several codebooks follows. */
+#define HEAD_ADAPTIVE 0x7au
 /* Prefix: a common head follows, whose coded indices are rANS-coded, whose plain indices are
  * coded by classes, or whose dense f32 elements are byte planes. */
 #define HEAD_OTHER_CODE 0x7cu
@@ -109,29 +109,10 @@ enum chunk_kind {
 #define SCALES_MOST                                                                                \
     (2u * (1u + 2u * PITH_MAX_RANK) - 1u) /* 2 * (1 + 2 * axis + blocked) or 2 * 0 */
 #define HEAD_SAME_CENTROIDS 0x80u         /* bit of a common head */
-#define HEAD_FORM 0xf8u /* from here on: adaptive, a form byte follows the shape */
-/* What would be common heads with the same centroids, but no codebook, are short heads of the most
- * frequent adaptive tensors: support, codebook and source are implied by them, and what follows
- * from the source's rows (fed) is not written. */
-enum short_kind {
-    SHORT_MATRIX,      /* [a, b]; written: a b */
-    SHORT_CONV,        /* [a, b, k, k]; written: a b k */
-    SHORT_MATRIX_FED,  /* [a, fed], source 2; written: a */
-    SHORT_CONV_FED,    /* [a, fed, k, k], source 2; written: a k */
-    SHORT_MATRIX_MAPS, /* [a, q * fed], q >= 2, source 2; written: a q */
-    SHORT_CONV_ONE,    /* [a, 1, k, k]; written: a k */
-    SHORT_KINDS
-};
-#define SHORT_SAME_CENTROIDS 1u /* these two, times SHORT_KINDS, are added to the kind */
-#define SHORT_SPARSE 2u
-#define SHORT_HEADS (4u * SHORT_KINDS)
-#define FORM_SPARSE 0x01u
-#define FORM_CODEBOOK 0x02u
-#define FORM_GROUPS 0x04u
-#define FORM_SAME_CENTROIDS 0x08u
-#define FORM_SOURCE 4u /* bits 4-6: how many tensors back the source is; 0: none */
-#define FORM_SOURCE_MAX 7u
-#define FORM_RESERVED 0x80u
+/* What would be common heads with the same centroids, but no codebook, are those of adaptive
+ * tensors with one codebook: these bits times COMMON_KINDS in bits 3-6. */
+#define FORM_SAME_CENTROIDS 1u
+#define FORM_SPARSE 2u
 
 /* The word before a list's entries: it is that of the list written before in this node. */
 #define LIST_AGAIN 0u
@@ -171,13 +152,10 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 
 /* ---- the meaning of single fields, shared with the packer ---------------------------------- */
 
-/* The common head of a tensor that is not adaptive; of planes or rANS behind HEAD_OTHER_CODE. */
+/* The common head of a tensor, behind its prefix if it has one. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
-/* Is w, with this shape code, one of the tensors whose head byte holds the form? */
-bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);
-/* What the short head byte of such a tensor says of its shape; SHORT_KINDS: it has none. fed: rows
- * of the tensor two before it, 0: it has no rows. */
-enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed);
+/* The head of an adaptive tensor; HEAD_ADAPTIVE: a common head follows. */
+uint8_t pith_weight_adaptive_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
 uint8_t pith_short_head(uint32_t number); /* 0..SHORT_HEADS-1 */
 /* The one shape code allowed for s behind prev (NULL: first tensor). */
 uint32_t pith_shape_code(const struct shape *s, const struct shape *prev);

@@ -32,7 +32,6 @@ struct graph_parse {
     struct shape prev_shape;
     bool has_prev;
     uint32_t prev_centroids[2]; /* of vectors (rank < 2), of others; 0: no codebook yet */
-    uint32_t rows_before[2];    /* dim 0 of the tensors one and two before; 0: none, rank < 2 */
     /* For errors and for `source`, which counts back from it. */
     uint32_t weight_at; /* number of the tensor */
 

@@ -7,7 +7,6 @@
  *
  * All arithmetic is on bounded numbers: counts are at most 2^40 elements (pith_shape_count). */
 #include "core/build_choice.h"
-#include "decode/adaptive_decode.h"
 #include "decode/class_decode.h"
 #include "decode/weight_kind.h"
 #include "validate/graph_parse.h"
@@ -15,44 +14,25 @@
 /* Writers call it, too: head bytes are made in one place. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids)
 {
-    bool classes = w->code == CODE_CLASSES;
+    bool streamed = w->code == CODE_CLASSES || w->code == CODE_ADAPTIVE;
     uint32_t kind = 0, support = w->support;
     if (w->grid == GRID_CODEBOOK)
-        kind = 1u + (w->code != CODE_PLAIN && !classes ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
-    if (classes && support != SUPPORT_DENSE)
+        kind = 1u + (w->code != CODE_PLAIN && !streamed ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
+    if (support == SUPPORT_ADAPTIVE)
         support = SUPPORT_GAPS; /* its field, the number of stored elements, is there */
     return (uint8_t)((support * COMMON_KINDS + kind) << 3 | shape_code |
                      (same_centroids ? HEAD_SAME_CENTROIDS : 0));
 }
 
-/* A bias behind its layer's weight: as long as its rows, fed by them. */
-bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
+/* One codebook: in the place of common heads that cannot occur, the same centroids but no codebook.
+ * Floats of the rows of the tensor before, a bias. Others have a prefix. */
+uint8_t pith_weight_adaptive_head(const struct weight *w, uint32_t shape_code, bool same_centroids)
 {
-    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE &&
-           w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
-}
-
-/* Shape code 2: a matrix unlike the tensor before. fed < 2: a layer of one row gives nothing. */
-enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed)
-{
-    bool conv = shape_code == SHAPE_RANK4_SQUARE;
-    uint32_t cols = w->shape.dim[1];
-    if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
-        w->n_groups != 1)
-        return SHORT_KINDS;
-    if (w->source_back == 0)
-        return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
-    if (w->source_back != 2 || fed < 2 || cols % fed != 0)
-        return SHORT_KINDS;
-    if (cols == fed)
-        return conv ? SHORT_CONV_FED : SHORT_MATRIX_FED;
-    return conv ? SHORT_KINDS : SHORT_MATRIX_MAPS;
-}
-
-/* They take the places of common heads that cannot occur: the same centroids, but no codebook. */
-uint8_t pith_short_head(uint32_t number)
-{
-    return (uint8_t)(HEAD_SAME_CENTROIDS + number / 8 * COMMON_KINDS * 8 + number % 8);
+    uint32_t form = (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) | same_centroids;
+    if (w->grid == GRID_CODEBOOK && w->n_groups == 1)
+        return (uint8_t)(HEAD_SAME_CENTROIDS | form * COMMON_KINDS << 3 | shape_code);
+    bool vector = w->grid == GRID_PLAIN && form == 0 && shape_code == SHAPE_PREV_FIRST;
+    return vector ? HEAD_VECTOR : HEAD_ADAPTIVE;
 }
 
 /* Kernels of convolutions. */
@@ -112,26 +92,6 @@ static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct
     return PITH_OK;
 }
 
-/* The dims that a short head leaves out. A dim that follows from a source is not written; it is
- * 0 where there is no source, which pith_shape_count() refuses. */
-static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct shape *s)
-{
-    bool conv = kind == SHORT_CONV || kind == SHORT_CONV_FED || kind == SHORT_CONV_ONE;
-    uint32_t fed = p->rows_before[1];
-    memset(s, 0, sizeof *s);
-    s->rank = conv ? 4 : 2;
-    s->dim[0] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
-    s->dim[1] = kind == SHORT_CONV_ONE ? 1 : fed;
-    if (kind == SHORT_MATRIX || kind == SHORT_CONV)
-        s->dim[1] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
-    else if (kind == SHORT_MATRIX_MAPS)
-        /* The factor is bounded so that the product fits in 31 bits. */
-        s->dim[1] = fed ? fed * (uint32_t)rd_varint(&p->r, 0x7fffffffu / fed) : 0;
-    if (conv)
-        s->dim[2] = s->dim[3] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
-    return !p->r.bad;
-}
-
 /* Of w->n_centroids, for all of w or for each group. The number of groups divides the tensor:
  * groups are runs of equal length. */
 static enum pith_status parse_groups(struct graph_parse *p, struct weight *w, bool grouped)
@@ -159,11 +119,6 @@ static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weigh
     return parse_groups(p, w, grouped);
 }
 
-/* What the form byte would say of each HEAD_VECTOR. */
-static const uint8_t vector_form[HEAD_VECTORS] = {
-    1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
-    1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
-
 /* A tensor all of whose elements are stored, until more is known. nnz is corrected by a
  * support with fewer. */
 static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t code,
@@ -174,69 +129,6 @@ static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t co
         pith_shape_count(&w->shape, &w->count);
     w->nnz = w->count;
     return st;
-}
-
-/* Adaptive, with a head from HEAD_FORM on or of a vector: what stands before the length of its
- * stream. The last three tests refuse tensors that a shorter head can describe. */
-static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
-{
-    bool vector = head < HEAD_FORM;
-    enum pith_status st = parse_shape_and_count(p, vector ? SHAPE_PREV_FIRST : head & 7, w);
-    if (st)
-        return st;
-    uint32_t form = vector ? vector_form[head - HEAD_VECTOR] : rd_u8(&p->r);
-    bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
-    if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
-        /* A source must exist; find_source() tests whether it fits. */
-        (form >> FORM_SOURCE & FORM_SOURCE_MAX) > p->weight_at)
-        return pith_parse_corrupt(p);
-    if (form & FORM_RESERVED)
-        return pith_parse_unsupported(p);
-    w->source_back = form >> FORM_SOURCE & FORM_SOURCE_MAX;
-    w->code = CODE_ADAPTIVE;
-    w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
-    w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;
-    st = codebook ? parse_codebook_shape(p, w, same, form & FORM_GROUPS) : PITH_OK;
-    if (!st && form & FORM_SPARSE)
-        w->nnz = rd_varint(&p->r, w->count);
-    if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
-                (!vector && pith_weight_is_adaptive_vector(w, head & 7)) ||
-                pith_weight_short_kind(w, head & 7, p->rows_before[1]) != SHORT_KINDS))
-        return pith_parse_corrupt(p);
-    return st;
-}
-
-/* number: of its short head. All that stands before the length of its stream.
- * pith_adaptive_allows() holds what the coder can do: its contexts bound rows and columns. */
-static enum pith_status parse_short(struct graph_parse *p, uint32_t number, struct weight *w)
-{
-    enum short_kind kind = (enum short_kind)(number % SHORT_KINDS);
-    uint32_t bits = number / SHORT_KINDS;
-    if (!parse_short_dims(p, kind, &w->shape) || pith_shape_count(&w->shape, &w->count))
-        return pith_parse_corrupt(p);
-    bool fed = kind >= SHORT_MATRIX_FED && kind <= SHORT_MATRIX_MAPS;
-    w->source_back = fed ? 2 : 0;
-    w->code = CODE_ADAPTIVE;
-    w->support = bits & SHORT_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
-    w->grid = GRID_CODEBOOK;
-    w->nnz = w->count;
-    enum pith_status st = parse_codebook_shape(p, w, bits & SHORT_SAME_CENTROIDS, false);
-    if (!st && bits & SHORT_SPARSE)
-        w->nnz = rd_varint(&p->r, w->count);
-    uint32_t code = pith_shape_code(&w->shape, p->has_prev ? &p->prev_shape : NULL);
-    if (!st && (p->r.bad || !pith_adaptive_allows(w) ||
-                pith_weight_short_kind(w, code, p->rows_before[1]) != kind))
-        return pith_parse_corrupt(p);
-    return st;
-}
-
-/* SHORT_HEADS: it is none. Twenty-four heads; looked up once a tensor. */
-static uint32_t short_number(uint32_t head)
-{
-    for (uint32_t i = 0; i < SHORT_HEADS; i++)
-        if (pith_short_head(i) == head)
-            return i;
-    return SHORT_HEADS;
 }
 
 /* How many elements are stored, with gaps. Gaps are 32-bit places in the tensor. */
@@ -284,6 +176,40 @@ static enum pith_status parse_other_code(struct graph_parse *p, struct weight *w
     return st || !classes || pith_classes_allow(w) ? st : pith_parse_corrupt(p);
 }
 
+/* Behind HEAD_ADAPTIVE: what has no head of its own. */
+static enum pith_status parse_adaptive(struct graph_parse *p, struct weight *w)
+{
+    uint8_t head = rd_u8(&p->r);
+    uint32_t number = (head & ~HEAD_SAME_CENTROIDS) >> 3;
+    bool floats = number % COMMON_KINDS == 0 && head < HEAD_TYPE;
+    bool groups = number == 3 || number == SUPPORT_GAPS * COMMON_KINDS + 3;
+    if (!p->r.bad && !floats && !groups)
+        return pith_parse_unsupported(p);
+    enum pith_status st = p->r.bad ? pith_parse_corrupt(p) : parse_common(p, head, w);
+    w->code = CODE_ADAPTIVE;
+    if (groups && w->support == SUPPORT_GAPS)
+        w->support = SUPPORT_ADAPTIVE;
+    if (!st && (!pith_adaptive_allows(w) || head == SHAPE_PREV_FIRST))
+        return pith_parse_corrupt(p);
+    return st;
+}
+
+/* HEAD_VECTOR, or with one codebook. */
+static enum pith_status parse_short(struct graph_parse *p, uint8_t head, struct weight *w)
+{
+    bool vector = head == HEAD_VECTOR;
+    uint32_t form = vector ? 0 : ((head & ~HEAD_SAME_CENTROIDS) >> 3) / COMMON_KINDS;
+    enum pith_status st = parse_shape_and_count(p, vector ? SHAPE_PREV_FIRST : head & 7, w);
+    w->code = CODE_ADAPTIVE;
+    w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
+    w->grid = vector ? GRID_PLAIN : GRID_CODEBOOK;
+    if (!st && !vector)
+        st = parse_codebook_shape(p, w, form & FORM_SAME_CENTROIDS, false);
+    if (!st && form & FORM_SPARSE)
+        w->nnz = rd_varint(&p->r, w->count);
+    return !st && (p->r.bad || !pith_adaptive_allows(w)) ? pith_parse_corrupt(p) : st;
+}
+
 /* f32 has no prefix, so it must not be written. */
 static enum pith_status parse_type(struct graph_parse *p, struct weight *w)
 {
@@ -301,20 +227,20 @@ static bool is_plain_head(uint32_t head)
 
 static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, struct weight *w)
 {
+    bool same = head & HEAD_SAME_CENTROIDS;
+    bool is_short = head == HEAD_VECTOR || (same && (head >> 3 & 15) % COMMON_KINDS == 0);
+    bool codebooks = w->type == PITH_F32 || w->type == PITH_I8; /* of these types there are some */
     if (head == HEAD_OTHER_CODE)
         return parse_other_code(p, w);
-    if (head > HEAD_OTHER_CODE && head < HEAD_SAME_CENTROIDS)
+    if (!BUILT_PART(ADAPTIVE) && (is_short || head == HEAD_ADAPTIVE))
         return pith_parse_unsupported(p);
-    bool codebooks = w->type == PITH_F32 || w->type == PITH_I8; /* of these types there are some */
+    if (head == HEAD_ADAPTIVE)
+        return parse_adaptive(p, w);
+    if (head > HEAD_VECTOR && head < HEAD_SAME_CENTROIDS)
+        return pith_parse_unsupported(p);
     if (p->r.bad || head == HEAD_TYPE || (!codebooks && !is_plain_head(head)))
         return pith_parse_corrupt(p);
-    uint32_t number = short_number(head);
-    bool form = head >= HEAD_FORM || head - HEAD_VECTOR < HEAD_VECTORS;
-    if (!BUILT_PART(ADAPTIVE) && (number < SHORT_HEADS || form))
-        return pith_parse_unsupported(p);
-    return number < SHORT_HEADS ? parse_short(p, number, w)
-           : form               ? parse_form(p, head, w)
-                                : parse_common(p, head, w);
+    return is_short ? parse_short(p, head, w) : parse_common(p, head, w);
 }
 
 static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, struct weight *w)

@@ -6,7 +6,7 @@
  * where it is entropy-coded, what the description says; its decoder takes exactly that many bytes.
  *
  * All arithmetic is on bounded numbers: lengths are at most those of the data chunk. */
-#include "decode/adaptive_decode.h"
+#include "decode/codebook_decode.h"
 #include "decode/weight_kind.h"
 #include "core/build_choice.h"
 #include "validate/graph_parse.h"
@@ -184,16 +184,6 @@ static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct st
     return cut_stream(p, bytes, s);
 }
 
-/* Its row flags can be read: it comes before, and its rows are the units that feed w's columns.
- * Only in the second pass, where weights are stored; both read the same bytes. */
-static enum pith_status find_source(struct graph_parse *p, struct weight *w)
-{
-    if (!BUILT_PART(ADAPTIVE) || w->source_back == 0 || !p->fill)
-        return PITH_OK;
-    bool feeds = pith_adaptive_feed(w, &p->g.weights[p->weight_at - w->source_back]);
-    return feeds ? PITH_OK : pith_parse_corrupt(p);
-}
-
 /* One length for codebook and stream, none for those of the last tensor; the codebook's end
  * follows from its content. The last stream needs no length: it takes what is left. */
 static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
@@ -229,7 +219,7 @@ static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
     if (uses_gaps(w) && (st = cut_coded(p, 0, &w->support_stream)))
         return st;
     if (!has_codebook(w))
-        return cut_elements(p, w);
+        return learns(w) ? cut_coded(p, 0, &w->index_stream) : cut_elements(p, w);
     if (w->code == CODE_PLAIN) {
         w->index_bits = bits_for(w->n_centroids);
         return cut_plain_index(p, w);
@@ -244,16 +234,9 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
     enum pith_status st = pith_parse_head(p, w);
     if (st)
         return st;
-    if (learns(w) || has_planes(w)) {
-        st = find_source(p, w);
-        if (!st)
-            st = cut_adaptive(p, w);
-    } else {
-        st = cut_streams(p, w);
-    }
+    bool alone = has_planes(w) || (learns(w) && (has_codebook(w) || !is_sparse(w)));
+    st = alone ? cut_adaptive(p, w) : cut_streams(p, w);
     p->prev_shape = w->shape;
-    p->rows_before[1] = p->rows_before[0];
-    p->rows_before[0] = w->shape.rank < 2 ? 0 : w->shape.dim[0];
     p->has_prev = true;
     return st;
 }

@@ -25,7 +25,7 @@ files = {}
 
 # ---- .pith: docs/format.md ----
 def compact(name, graph):
-    data = b"\xb9\x52\x01" + varint(len(graph)) + b"\x7f" + graph
+    data = b"\xb9\x53\x01" + varint(len(graph)) + b"\x7f" + graph
     files[name] = data + struct.pack("<I", crc32c(data))
 
 MATMUL, RELU = bytes([3]), bytes([8])

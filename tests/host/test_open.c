@@ -23,7 +23,7 @@ enum { LARGE = 1 << 21 };
 
 /* y [1,2] = relu(x [1,2] * {{1, 2}, {3, -4}}^T + {0.5, 0.25}) with the compact header. */
 static const uint8_t image[] = {
-    0xb9, 0x52,                                     /* magic */
+    0xb9, 0x53,                                     /* magic */
     0x01, 0x0b, 0x7f,                               /* graph: 11 bytes; data */
     0x00, 0x02, 0x01, 0x02,                         /* one input, f32 [1,2] */
     0x02, 0x02, 0x02, 0x02, 0x00,                   /* two constants */
@@ -31,7 +31,7 @@ static const uint8_t image[] = {
     0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x00, 0x40, /* weights */
     0x00, 0x00, 0x40, 0x40, 0x00, 0x00, 0x80, 0xc0,
     0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0x3e, /* bias */
-    0xcb, 0xc7, 0x5f, 0x79                          /* checksum */
+    0xb5, 0xc6, 0xa1, 0x59                          /* checksum */
 };
 
 /* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
@@ -201,7 +201,7 @@ static void changed_under(uint32_t flags, const uint8_t *bytes, size_t n)
 /* The image with an unknown chunk that makes it too large to be read by default. */
 static size_t make_large(uint8_t *to)
 {
-    const uint8_t table[] = {0xb9, 0x52, 0x01, 0x0b, 0x53, 0x80, 0x80, 0x80, 0x01, 0x7f};
+    const uint8_t table[] = {0xb9, 0x53, 0x01, 0x0b, 0x53, 0x80, 0x80, 0x80, 0x01, 0x7f};
     size_t n = sizeof table, rest = sizeof image - 5 - 4;
     memcpy(to, table, n);
     memcpy(to + n, image + 5, 11);

@@ -29,9 +29,14 @@ struct spec {
 
 struct sample {
     struct weight w;
-    uint8_t *mask, *index, *codebook, *stream;
+    uint8_t *mask, *bitmap, *index, *codebook, *stream;
     float *centroid, *data;
 };
+
+static inline uint64_t rows_of(const struct weight *w)
+{
+    return w->count / class_cols(w);
+}
 
 static inline void *array(uint64_t n, size_t each)
 {
@@ -92,7 +97,7 @@ static inline void make_level(struct sample *s, uint64_t i, const struct spec *s
 
 static inline void make_levels(struct sample *s, const struct spec *spec, uint64_t *seed)
 {
-    uint64_t cols = s->w.count / adaptive_rows(&s->w);
+    uint64_t cols = s->w.count / rows_of(&s->w);
     uint32_t state = 0;
     for (uint64_t i = 0; i < s->w.count; i++) {
         state = i % cols ? state : 0;
@@ -103,7 +108,7 @@ static inline void make_levels(struct sample *s, const struct spec *spec, uint64
 static inline void make_elements(struct sample *s, const struct spec *spec, uint64_t *seed)
 {
     struct weight *w = &s->w;
-    uint64_t cols = w->count / adaptive_rows(w);
+    uint64_t cols = w->count / rows_of(w);
     w->nnz = 0;
     for (uint64_t i = 0; i < w->count; i++) {
         uint32_t place =
@@ -113,6 +118,12 @@ static inline void make_elements(struct sample *s, const struct spec *spec, uint
     }
     if (w->nnz == 0)
         w->nnz = s->mask[w->count - 1] = 1;
+    if (w->support == SUPPORT_BITMAP) {
+        s->bitmap = array(w->count / 8 + 1, 1);
+        for (uint64_t i = 0; i < w->count; i++)
+            s->bitmap[i / 8] |= (uint8_t)(s->mask[i] << i % 8);
+        w->support_stream = (struct stream){s->bitmap, (size_t)(w->count + 7) / 8};
+    }
     if (w->trellis) {
         make_levels(s, spec, seed);
         return;
@@ -132,27 +143,33 @@ static inline void make_elements(struct sample *s, const struct spec *spec, uint
     }
 }
 
+static inline struct class_input input_of(const struct sample *s)
+{
+    return (struct class_input){&s->w, s->index, s->w.support != SUPPORT_DENSE ? s->mask : NULL};
+}
+
+static inline enum pith_status encode_to(const struct sample *s, uint8_t *dst, size_t cap,
+                                         size_t *bytes)
+{
+    const struct class_input in = input_of(s);
+    if (s->w.grid == GRID_PLAIN)
+        return pith_adaptive_encode_floats(&s->w, s->data, in.mask, dst, cap, bytes);
+    return pith_adaptive_encode(&in, dst, cap, bytes);
+}
+
 static inline void encode(struct sample *s)
 {
-    struct adaptive_input in = {.w = &s->w};
-    if (s->w.support != SUPPORT_DENSE)
-        in.mask = s->mask;
-    if (s->w.grid == GRID_CODEBOOK)
-        in.index = s->index;
-    else
-        in.data = s->data;
     size_t counted = 0, bytes = 0;
-    assert_int_equal(pith_adaptive_encode(&in, NULL, 0, &counted), PITH_OK);
+    assert_int_equal(encode_to(s, NULL, 0, &counted), PITH_OK);
     s->stream = array(counted, 1);
     if (counted > 0)
-        assert_int_equal(pith_adaptive_encode(&in, s->stream, counted - 1, &bytes), PITH_ERR_SPACE);
-    assert_int_equal(pith_adaptive_encode(&in, s->stream, counted, &bytes), PITH_OK);
+        assert_int_equal(encode_to(s, s->stream, counted - 1, &bytes), PITH_ERR_SPACE);
+    assert_int_equal(encode_to(s, s->stream, counted, &bytes), PITH_OK);
     assert_int_equal(bytes, counted);
     s->w.index_stream = (struct stream){s->stream, bytes};
 }
 
-static inline struct sample make(const struct spec *spec, const struct weight *source,
-                                 uint64_t *seed)
+static inline struct sample make(const struct spec *spec, uint64_t *seed)
 {
     struct sample s = {.w = {.type = PITH_F32, .code = CODE_ADAPTIVE, .trellis = spec->trellis}};
     struct weight *w = &s.w;
@@ -160,7 +177,9 @@ static inline struct sample make(const struct spec *spec, const struct weight *s
     w->count = 1;
     for (uint32_t i = 0; i < spec->rank; i++)
         w->count *= w->shape.dim[i] = spec->dim[i];
-    w->support = spec->keep < 1000 ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
+    w->support = spec->keep == 1000       ? SUPPORT_DENSE
+                 : spec->n_centroids == 0 ? SUPPORT_BITMAP
+                                          : SUPPORT_ADAPTIVE;
     s.mask = array(w->count, 1);
     s.index = array(w->count, 1);
     s.data = array(w->count, sizeof(float));
@@ -169,11 +188,9 @@ static inline struct sample make(const struct spec *spec, const struct weight *s
         w->n_centroids = spec->n_centroids;
         w->n_groups = spec->n_groups;
         w->group_elems = w->count / w->n_groups;
-        make_codebooks(&s, spec->zeros > 0, seed);
+        make_codebooks(&s, spec->zeros > 0 && spec->keep == 1000, seed);
     }
     make_elements(&s, spec, seed);
-    if (source)
-        pith_adaptive_feed(w, source);
     encode(&s);
     return s;
 }
@@ -181,6 +198,7 @@ static inline struct sample make(const struct spec *spec, const struct weight *s
 static inline void release(struct sample *s)
 {
     free(s->mask);
+    free(s->bitmap);
     free(s->index);
     free(s->data);
     free(s->codebook);
@@ -251,8 +269,7 @@ static inline void check(struct sample *s)
 
 static inline enum pith_status count_bytes(const struct sample *s, size_t *bytes)
 {
-    struct adaptive_input in = {.w = &s->w, .index = s->index};
-    return pith_adaptive_encode(&in, NULL, 0, bytes);
+    return encode_to(s, NULL, 0, bytes);
 }
 
 static const struct spec specs[] = {

@@ -107,13 +107,13 @@ static inline bool case_adaptive(struct weight_case *c)
 {
     struct weight *w = &c->w;
     w->support = w->support == SUPPORT_DENSE ? SUPPORT_DENSE : SUPPORT_ADAPTIVE;
-    if (!pith_adaptive_allows(w)) {
+    const struct class_input in = {w, c->index, c->mask};
+    size_t cap = 3 * w->count + 100;
+    if (!pith_classes_allow(w) || pith_class_check(&in)) {
         w->code = CODE_PLAIN;
         w->support = SUPPORT_BITMAP;
         return false;
     }
-    size_t cap = 3 * w->count + 100;
-    const struct adaptive_input in = {.w = w, .mask = c->mask, .index = c->index};
     c->bytes[3] = malloc(cap);
     if (pith_adaptive_encode(&in, c->bytes[3], cap, &w->index_stream.n_bytes))
         abort();

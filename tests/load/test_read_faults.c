@@ -182,7 +182,7 @@ static void kept_files(void **state)
     (void)state;
     n_files = 0;
     try_folder("tests/golden", NULL, 1);
-    try_folder("tests/golden/version_2", NULL, 1);
+    try_folder("tests/golden/version_3", NULL, 1);
     try_folder("tests/fuzz/corpus/fuzz_pith", NULL, 1);
     try_folder("tests/fuzz/corpus/fuzz_onnx", NULL, 1);
     assert_true(n_files > 80);

@@ -63,7 +63,7 @@ static void kept_files(void **state)
 {
     struct tally t = {0};
     (void)state;
-    try_folder("tests/golden/version_2", NULL, &t);
+    try_folder("tests/golden/version_3", NULL, &t);
     try_folder("tests/fuzz/corpus/fuzz_pith", NULL, &t);
     try_folder("tests/fuzz/corpus/fuzz_onnx", NULL, &t);
     is_closed(&t, 30);

@@ -81,17 +81,6 @@ static void *graph_of_file(const struct pith_buffer *file, struct graph *g)
     return mem;
 }
 
-/* How many tensors before it stands the one whose support weight i repeats. */
-static uint32_t source_of(const struct pith_buffer *file, uint32_t i)
-{
-    struct graph g;
-    void *mem = graph_of_file(file, &g);
-    assert_true(i < g.n_weights);
-    uint32_t back = g.weights[i].source_back;
-    free(mem);
-    return back;
-}
-
 /* Bytes of tables, codebooks and streams. */
 static size_t stream_bytes(const struct pith_buffer *file)
 {
@@ -437,60 +426,6 @@ TEST(constants_fill_their_shapes)
     struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
     k->count = 499;
     pack_fails(m, "cannot pack 'conv1.weight': 499 elements do not fit its shape");
-    pith_model_free(m);
-}
-
-/* ---- tensors that say what others keep ------------------------------------------------------- */
-
-/* Elements +1 and -1 where `row` and column are kept, others pruned; a bias is dense. */
-static void keep_every_second(struct pith_model *m, uint32_t v, bool rows)
-{
-    struct pith_const *k = m->values[v].constant;
-    uint32_t cols = m->values[v].dim[1];
-    struct sample_random r = sample_random_of(v + 1);
-    struct pith_codebook *b = k->codebook = pith_model_alloc(m, 1, sizeof *b);
-    *b = (struct pith_codebook){.n_centroids = 3, .group_elems = k->count, .n_groups = 1};
-    b->centroid = pith_model_alloc(m, 3, sizeof(float));
-    b->index = pith_model_alloc(m, k->count, 1);
-    k->mask = pith_model_alloc(m, k->count, 1);
-    k->code = PITH_CODE_ADAPTIVE;
-    for (int i = 0; i < 3; i++)
-        b->centroid[i] = (float)(i - 1);
-    for (uint64_t i = 0; i < k->count; i++) {
-        uint64_t unit = rows ? i / cols : i % cols;
-        k->mask[i] = unit * 7 / 3 % 2 == 0;
-        b->index[i] = (uint8_t)(k->mask[i] ? 2 * sample_below(&r, 2) : 1);
-        ((float *)k->data)[i] = (float)b->index[i] - 1;
-    }
-}
-
-/* The third tensor of a file reads columns that are the rows of the first: two before it, none
- * before that one. */
-TEST(the_third_tensor_may_follow_the_first)
-{
-    struct sample_random r = sample_random_of(1);
-    struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 30});
-    m->inputs[m->n_inputs++] = x;
-    x = add_layer(m, &r, PITH_OP_GEMM, "fc1", x, 2, (const uint32_t[]){60, 30});
-    x = add_layer(m, &r, PITH_OP_GEMM, "fc2", x, 2, (const uint32_t[]){20, 60});
-    m->outputs[m->n_outputs++] = x;
-    keep_every_second(m, m->nodes[0].in[1], true);
-    keep_every_second(m, m->nodes[1].in[1], false);
-    for (int compact = 0; compact < 2; compact++) {
-        struct pith_buffer file = pack(m, compact, false);
-        struct pith_model *back = unpack(&file);
-        for (int i = 0; i < 2; i++) {
-            const struct pith_const *a = m->values[m->nodes[i].in[1]].constant;
-            const struct pith_const *b = back->values[back->nodes[i].in[1]].constant;
-            assert_int_equal(b->code, PITH_CODE_ADAPTIVE);
-            assert_memory_equal(a->data, b->data, a->count * sizeof(float));
-            assert_memory_equal(a->mask, b->mask, a->count);
-        }
-        assert_int_equal(source_of(&file, 2), 2);
-        pith_model_free(back);
-        pith_buffer_free(&file);
-    }
     pith_model_free(m);
 }
 

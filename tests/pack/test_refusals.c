@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_refusals.c - what is wrong with a file is found where it is wrong. Good files of every kind
- * (tests/golden/version_2) are changed in one byte each, checksums mended, and read behind a guard
+ * (tests/golden/version_3) are changed in one byte each, checksums mended, and read behind a guard
  * page: status, chunk and offset of each refusal stand in tests/golden/refusals.txt. A rule that is
  * no longer tested, or found out later, changes a line there. UPDATE=1 writes the list anew.
  *
@@ -60,7 +60,7 @@ struct good {
 static void read_good(const char *name, struct good *g)
 {
     char path[256];
-    snprintf(path, sizeof path, FOLDER "version_2/%s.pith", name);
+    snprintf(path, sizeof path, FOLDER "version_3/%s.pith", name);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
     g->data = malloc(1u << 16);

@@ -38,7 +38,6 @@ static struct graph_parse any_place(void)
     any_bytes((uint8_t *)&p.prev_shape, sizeof p.prev_shape);
     p.prev_shape.rank = (uint32_t)Frama_C_interval(0, PITH_MAX_RANK);
     any_bytes((uint8_t *)p.prev_centroids, sizeof p.prev_centroids);
-    any_bytes((uint8_t *)p.rows_before, sizeof p.rows_before);
     p.weight_at = (uint32_t)Frama_C_interval(0, MAX_WEIGHTS);
     p.g.n_weights = (uint32_t)Frama_C_interval(0, MAX_WEIGHTS);
     return p;

@@ -96,7 +96,7 @@ static inline enum pith_status read_file(const void *p, size_t n, uint32_t flags
 static inline void make_parts(struct made *f, const char *graph, size_t n, const char *tables,
                               size_t n_tables, const char *data, size_t n_data)
 {
-    const uint8_t head[] = {0xb9, 0x52, 0x01, (uint8_t)n}, table[] = {0x02, (uint8_t)n_tables};
+    const uint8_t head[] = {0xb9, 0x53, 0x01, (uint8_t)n}, table[] = {0x02, (uint8_t)n_tables};
     f->bytes = 0;
     assert_true(n < 128 && n_tables < 128);
     put(f, head, sizeof head);

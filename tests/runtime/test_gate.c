@@ -220,7 +220,7 @@ TEST(needed_chunks)
 static void make_compact(struct made *f, const void *rest, size_t n)
 {
     f->bytes = 0;
-    put(f, "\xb9\x52", 2);
+    put(f, "\xb9\x53", 2);
     put(f, rest, n);
     seal_compact(f);
 }
@@ -257,7 +257,7 @@ TEST(compact_lengths)
     make_compact(&f, "\x7f", 0);
     is_refused(&f, 0, 0, 2); /* a header and nothing else */
     f.bytes = 0;
-    put(&f, "\xb9\x52\x7f\x00\x00", 5);
+    put(&f, "\xb9\x53\x7f\x00\x00", 5);
     is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 5);
     f.bytes = 2;
     is_refused(&f, PITH_FLAG_NO_CHECKSUM, 0, 2);
@@ -516,56 +516,53 @@ TEST(few_elements)
     assert_int_equal(read_full(TWO("\x0f"), zero, 124), PITH_ERR_CORRUPT);
 }
 
-/* Adaptive tensors: the form byte, what has a shorter head, and which tensor gives the rows. */
+/* Two centroids, -1 and 1, and one byte of a stream. */
+#define CENTROIDS_AND_S "\0\0\0\x80\xbf\0\0\x80\x3fs"
+
+/* Adaptive tensors: floats, one codebook, what has a shorter head. */
 TEST(adaptive_tensors)
 {
     static const struct graph_case cases[] = {
-        {"adaptive", GRAPH("\x00\x01\x03\x01\xf9\x03\x00\x04"), NONE, "abc", 3, GOOD},
-        {"groups of adaptive elements", GRAPH("\x00\x01\x03\x01\xf9\x03\x0c\x04"), NONE, "abc", 3,
-         BAD},
-        {"groups without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x04\x04"), NONE, "abc", 3,
-         BAD},
-        {"same centroids without a codebook", GRAPH("\x00\x01\x03\x01\xf9\x03\x08\x04"), NONE,
-         "abc", 3, BAD},
-        {"matrix and its bias", GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\x79\x02"), NONE, "ab",
+        {"adaptive", GRAPH("\x00\x01\x03\x01\x7a\x01\x03\x04"), NONE, "abc", 3, GOOD},
+        {"adaptive floats of a bitmap", GRAPH("\x00\x01\x03\x01\x7a\x29\x03\x01\x04"), NONE,
+         "\x05s", 2, GOOD},
+        {"groups of a bitmap", GRAPH("\x00\x01\x03\x01\x7a\x41\x03\x04"), NONE, "abc", 3,
+         NEWER_AT(6)},
+        {"one codebook behind the prefix", GRAPH("\x00\x01\x03\x01\x7a\x09\x03\x01\x04"), NONE,
+         "abc", 3, NEWER_AT(6)},
+        {"same centroids without a codebook", GRAPH("\x00\x01\x03\x01\x7a\x81\x03\x04"), NONE,
+         "abc", 3, NEWER_AT(6)},
+        {"a prefix that is cut", GRAPH("\x00\x01\x03\x01\x7a"), NONE, "abc", 3,
+         BAD_AT(TAG_GRAPH, 5)},
+        {"a head without a meaning", GRAPH("\x00\x01\x03\x01\x7b\x03\x04"), NONE, "abc", 3,
+         NEWER_AT(5)},
+        {"matrix and its bias", GRAPH("\x01\x02\x03\x02\x7a\x02\x02\x03\x01\x79\x02"), NONE, "ab",
          2, GOOD},
         {"the bias without its short head",
-         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\xf8\x10\x02"), NONE, "ab", 2, BAD},
-        {"rows of a plain matrix", GRAPH("\x01\x02\x03\x02\x02\x02\x03\x79\x02"), NONE,
-         ZEROS_12 ZEROS_12, 25, BAD},
-        {"matrix of centroids", GRAPH("\x01\x02\x03\x01\x80\x02\x03\x01\x82\x02\x03\x01"), NONE,
-         "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, GOOD},
-        {"the same with a long head", GRAPH("\x01\x02\x03\x01\xfa\x02\x03\x02\x01\x82\x02\x03\x01"),
-         NONE, "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, BAD},
-        {"nothing kept", GRAPH("\x00\x01\x03\x01\xf9\x03\x01\x00\x04"), NONE, "abc", 3, BAD},
-        {"four of three", GRAPH("\x00\x01\x03\x01\xf9\x03\x01\x04\x04"), NONE, "abc", 3, BAD},
-        {"three columns of three rows",
-         GRAPH("\x01\x02\x03\x02\xfa\x03\x03\x00\x01\xfa\x04\x03\x10\x82\x02\x04\x01\x82\x02\x05"
-               "\x01"),
-         NONE, "ab", 2, GOOD},
-        {"three columns of two rows",
-         GRAPH("\x01\x02\x03\x02\xfa\x02\x03\x00\x01\xfa\x04\x03\x10\x82\x02\x04\x01\x82\x02\x05"
-               "\x01"),
-         NONE, "ab", 2, BAD},
+         GRAPH("\x01\x02\x03\x02\x7a\x02\x02\x03\x01\x7a\x00\x02"), NONE, "ab", 2, BAD},
+        {"matrix of centroids", GRAPH("\x01\x02\x03\x01\x82\x02\x03\x01\x82\x02\x03\x01"), NONE,
+         CENTROIDS_AND_S, 10, GOOD},
+        {"two of three", GRAPH("\x00\x01\x03\x01\xd1\x03\x01\x02\x04"), NONE, CENTROIDS_AND_S, 10,
+         GOOD},
+        {"nothing kept", GRAPH("\x00\x01\x03\x01\xd1\x03\x01\x00\x04"), NONE, CENTROIDS_AND_S, 10,
+         BAD},
+        {"four of three", GRAPH("\x00\x01\x03\x01\xd1\x03\x01\x04\x04"), NONE, CENTROIDS_AND_S, 10,
+         BAD},
+        {"the same centroids as none before", GRAPH("\x00\x01\x03\x01\xa9\x03\x04"), NONE,
+         CENTROIDS_AND_S, 10, BAD},
     };
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
-/* Two centroids, -1 and 1, and one byte of a stream. */
-#define CENTROIDS_AND_S "\0\0\0\x80\xbf\0\0\x80\x3fs"
-
-/* Prefixes: byte planes and rANS, levels of a trellis; a form with a bit that is not used. */
+/* Prefixes: byte planes and rANS, levels of a trellis. */
 TEST(prefixes)
 {
     static const struct graph_case cases[] = {
         {"byte planes", GRAPH("\x00\x01\x03\x01\x7c\x01\x03\x04"), NONE, "abc", 3, GOOD},
-        {"byte planes and another tensor",
-         GRAPH("\x01\x02\x03\x02\x7c\x02\x02\x03\x01\xf8\x00\x02"), NONE, "ab", 2, GOOD},
-        {"byte planes longer than the data",
-         GRAPH("\x01\x02\x03\x02\x7c\x02\x02\x03\x03\xf8\x00\x02"), NONE, "ab", 2,
-         BAD_AT(TAG_GRAPH, 9)},
-        {"rows of byte planes", GRAPH("\x01\x02\x03\x02\x7c\x02\x02\x03\x01\x79\x02"), NONE, "ab",
-         2, BAD},
+        {"byte planes and another tensor", GRAPH("\x01\x02\x03\x02\x7c\x02\x02\x03\x01\x79\x02"),
+         NONE, "ab", 2, GOOD},
+        {"byte planes longer than the data", GRAPH("\x01\x02\x03\x02\x7c\x02\x02\x03\x03\x79\x02"),
+         NONE, "ab", 2, BAD_AT(TAG_GRAPH, 9)},
         {"planes of none before", GRAPH("\x00\x01\x03\x01\x7c\x00\x04"), NONE, "abc", 3,
          BAD_AT(TAG_GRAPH, 6)},
         {"a prefix that is cut", GRAPH("\x00\x01\x03\x01\x7c"), NONE, "abc", 3,
@@ -612,25 +609,21 @@ TEST(prefixes)
          BAD},
         {"rANS of no element", GRAPH("\x00\x01\x03\x01\x7c\x61\x03\x02\x00\x01\x04"), NONE, "c", 1,
          GOOD},
-        {"centroids of a form with its last bit", GRAPH("\x00\x01\x03\x01\xf9\x03\x82\x01\x04"),
-         NONE, CENTROIDS_AND_S, 10, NEWER_AT(7)},
-        {"elements of a form with its last bit", GRAPH("\x00\x01\x03\x01\xf9\x03\x80\x04"), NONE,
-         "abc", 3, NEWER_AT(7)},
         {"levels of rANS", GRAPH("\x00\x01\x03\x01\x7d\x7c\x11\x03\x02\x01\x00\x01\x04"),
          GRAPH("\x01t"), "ci", 2, BAD},
         {"levels of plain elements", GRAPH("\x00\x01\x03\x01\x7d\x01\x03\x04"), NONE, ZEROS_12, 12,
          BAD},
-        {"levels of adaptive elements", GRAPH("\x00\x01\x03\x01\x7d\xf9\x03\x00\x04"), NONE, "abc",
+        {"levels of adaptive elements", GRAPH("\x00\x01\x03\x01\x7d\x7a\x01\x03\x04"), NONE, "abc",
          3, BAD},
         {"levels of byte planes", GRAPH("\x00\x01\x03\x01\x7d\x7c\x01\x03\x04"), NONE, "abc", 3,
          BAD},
         {"levels of a trellis of 8 states",
-         GRAPH("\x01\x02\x03\x01\x7d\x80\x02\x03\x01\x82\x02\x03\x01"), NONE, CENTROIDS_AND_S, 10,
+         GRAPH("\x01\x02\x03\x01\x7d\x82\x02\x03\x01\x82\x02\x03\x01"), NONE, CENTROIDS_AND_S, 10,
          GOOD},
         {"levels of a trellis of 16 states",
-         GRAPH("\x01\x02\x03\x01\x7e\x80\x02\x03\x01\x82\x02\x03\x01"), NONE, CENTROIDS_AND_S, 10,
+         GRAPH("\x01\x02\x03\x01\x7e\x82\x02\x03\x01\x82\x02\x03\x01"), NONE, CENTROIDS_AND_S, 10,
          GOOD},
-        {"levels of levels", GRAPH("\x01\x02\x03\x01\x7e\x7d\x80\x02\x03\x01\x82\x02\x03\x01"),
+        {"levels of levels", GRAPH("\x01\x02\x03\x01\x7e\x7d\x82\x02\x03\x01\x82\x02\x03\x01"),
          NONE, CENTROIDS_AND_S, 10, NEWER_AT(6)},
         {"scales of floats", GRAPH("\x00\x01\x03\x01\x7f\x01\x03\x00\x04"), NONE, ZEROS_12, 12,
          NEWER_AT(6)},

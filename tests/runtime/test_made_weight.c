@@ -6,7 +6,7 @@
 #include <string.h>
 #include "test_run.h"
 #include "decode/adaptive_decode.h"
-#include "decode/adaptive_model.h"
+#include "decode/adaptive_decode.h"
 #include "decode/plane_decode.h"
 #include "decode/gap_decode.h"
 #include "decode/weight_f32.h"
@@ -145,7 +145,7 @@ static void codes(void **state)
     assert_true(pith_adaptive_allows(&w));
     w.type = PITH_I8;
     assert_true(pith_adaptive_allows(&w));
-    w.count = w.nnz = ADAPTIVE_MAX + 1;
+    w.count = w.nnz = UINT32_C(1) << 28;
     assert_false(pith_adaptive_allows(&w));
 }
 

@@ -189,7 +189,7 @@ enum { LOOP_TRIPS = 6, RELU_IN = 12, END_TRIPS = 15, END_STATES = 16, END_STATE 
 
 static enum pith_status read_graph(const uint8_t *bytes, size_t n)
 {
-    uint8_t file[5 + sizeof graph + 4] = {0xb9, 0x52, 0x01, (uint8_t)n, 0x7f};
+    uint8_t file[5 + sizeof graph + 4] = {0xb9, 0x53, 0x01, (uint8_t)n, 0x7f};
     struct graph g;
     struct tview *shapes;
     uint64_t need;

@@ -78,7 +78,7 @@ for support in dense bitmap coded; do
 done
 for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans" \
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
-    "codebooks code adaptive trellis" "sparse grid plain code adaptive" \
+    "codebooks code adaptive trellis" "coded grid plain code adaptive" \
     "dense grid codebook code classes" "sparse grid codebook code classes" "dense grid codebooks code classes" \
     "dense grid codebook code classes trellis" "dense grid scaled code plain"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 

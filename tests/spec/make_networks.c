@@ -167,7 +167,8 @@ static void make_codebook(struct pith_const *c, const struct recipe *r)
     for (uint64_t g = 0; g < book->n_groups; g++) {
         float *centroid = book->centroid + g * book->n_centroids;
         for (uint32_t k = 0; k < book->n_centroids; k++) {
-            centroid[k] = g % 3 == 1 && k == 0 ? 0 : random_value();
+            bool has_code = r->density == 100 || r->code != PITH_CODE_ADAPTIVE; /* a stored 0 */
+            centroid[k] = g % 3 == 1 && k == 0 && has_code ? 0 : random_value();
         }
         qsort(centroid, book->n_centroids, sizeof *centroid, ascending);
         if (r->seed >= STEPS && r->seed < STEPS + 10) {
@@ -217,12 +218,18 @@ static void make_levels(struct pith_const *c, uint32_t states, uint64_t rows, ui
     for (uint64_t i = 0; i < b->n_groups * b->n_centroids; i++) {
         b->centroid[i] =
             (float)((int32_t)(i % b->n_centroids) - most) * (0.25f + (float)(i / b->n_centroids));
+        if (c->mask && b->centroid[i] < 0) {
+            b->centroid[i] *= 1.5f; /* else the file's grid is without its 0 */
+        }
     }
     for (uint64_t i = 0; i < c->count; i++) {
         state = i % (c->count / rows) == 0 ? 0 : state;
         uint32_t k = c->mask && !c->mask[i] ? 0 : random_below((uint32_t)(most + 1) / 2);
         int32_t q = k == 0 ? 0 : (int32_t)(2 * k - state % 2);
         q = k != 0 && states == 0 ? (int32_t)(2 * k - random_below(2)) : q;
+        if (c->mask && q == 0) {
+            c->mask[i] = 0; /* a stored 0 has no code */
+        }
         negative ^= random_below(turn) == 0;
         b->index[i] = (uint8_t)(most + (negative ? -q : q));
         ((float *)c->data)[i] =
@@ -392,8 +399,9 @@ static void levels(void)
                                {4, {10, 6, 3, 3}, 100, 31, 0, code, 0, 0, LEVELS + 16},
                                {2, {20, 50}, 40, 21, 0, code, 0, 0, LEVELS + 8},
                                {2, {20, 60}, 100, 9, 60, code, 0, 0, LEVELS + 16},
-                               {2, {17, 33}, 100, 255, 0, code, 0, 0, LEVELS + 16}};
-    add_tensors(0, r, 5, 12);
+                               {2, {17, 33}, 100, 255, 0, code, 0, 0, LEVELS + 16},
+                               {2, {20, 60}, 60, 9, 60, code, 0, 0, LEVELS + 8}};
+    add_tensors(0, r, 6, 12);
     finish("trellis", &compact);
 }
 
@@ -415,7 +423,7 @@ static void alike(void)
 }
 
 /* Streams by classes: each support and grid, with both trellises and with none; one model for many
- * tensors, and others; an adaptive vector between. Floats have adaptive streams in slices. */
+ * tensors, and others; an adaptive vector between. */
 static void classes(void)
 {
     const enum pith_code code = PITH_CODE_ADAPTIVE;

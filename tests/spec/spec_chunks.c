@@ -76,8 +76,8 @@ static void read_entry(struct span *s, uint8_t *last_tag, uint64_t *next)
 static void read_full_header(void)
 {
     struct span s = {8, file_bytes};
-    if (fixed(&s, 4) != 2) {
-        refuse("version", 8, "not version 2");
+    if (fixed(&s, 4) != 3) {
+        refuse("version", 8, "not version 3");
     }
     uint64_t n = fixed(&s, 4);
     must(n >= 1 && n <= 64, 12, "number of chunks is 1..64");
@@ -97,8 +97,8 @@ static void read_compact_header(void)
     uint8_t tags[256];
     uint64_t lengths[256], at[256];
     int n = 0;
-    if (file[1] != 0x52) {
-        refuse("version", 1, "not version 2");
+    if (file[1] != 0x53) {
+        refuse("version", 1, "not version 3");
     }
     must(file_bytes >= 6, 0, "a compact file has at least 6 bytes");
     struct span s = {file_bytes - 4, file_bytes};

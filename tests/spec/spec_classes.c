@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_classes.c - tensors coded by classes (S11). */
+/* spec_classes.c - tensors whose stream holds support and indices: by classes (S11) or adaptive
+ * (S8), which has the walk and the averages of S11. */
 #include "spec_classes.h"
 #include <stdlib.h>
 #include <string.h>
+#include "spec_adaptive.h"
 #include "spec_codebook.h"
+#include "spec_model.h"
 #include "spec_rans.h"
 #include "spec_tables.h"
 
@@ -13,28 +16,6 @@ struct classes {
     int64_t w[8], v[6], odds[8][4];
     struct rans table[24];
     uint32_t of[2][SCORES];
-};
-
-struct column {
-    int64_t q, C, G;
-};
-
-struct lane {
-    uint64_t x;
-    int64_t B, q, lean;
-    uint32_t s;
-    bool there;
-};
-
-struct walk {
-    const struct tensor *t;
-    struct classes m;
-    struct span words;
-    uint64_t rows, cols, place, line, lanes, run;
-    struct column *column;
-    struct lane lane[4];
-    int64_t M, R, balance, n_read;
-    uint32_t state;
 };
 
 /* ---- model -------------------------------------------------------------------------------- */
@@ -86,18 +67,6 @@ static void read_model(struct span s, struct classes *m, bool trellis)
 
 /* ---- arithmetic --------------------------------------------------------------------------- */
 
-/* Rounded down. */
-static int64_t shifted(int64_t v, uint32_t by)
-{
-    int64_t unit = INT64_C(1) << by, q = v / unit;
-    return q - (v % unit < 0 ? 1 : 0);
-}
-
-static int64_t size(int64_t v)
-{
-    return v < 0 ? -v : v;
-}
-
 static int64_t sign(int64_t v)
 {
     return v < 0 ? -1 : v > 0 ? 1 : 0;
@@ -113,7 +82,7 @@ static int64_t part(int64_t n)
     return 65536 / n;
 }
 
-static int64_t lg(int64_t x)
+int64_t lg(int64_t x)
 {
     int64_t e = 0;
     while (x >> (e + 1) > 0) {
@@ -131,23 +100,36 @@ static void next_word(struct walk *k, struct lane *l)
 
 /* ---- one element -------------------------------------------------------------------------- */
 
-static int64_t Q(const struct walk *k, uint64_t c, uint64_t back)
+int64_t size_of(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
+
+int64_t Q(const struct walk *k, uint64_t c, uint64_t back)
 {
     return c >= back ? k->column[c - back].q : 0;
 }
 
+struct around look_around(const struct walk *k, uint64_t c)
+{
+    uint64_t pos = c % k->place, x = pos % k->line;
+    struct around s = {.left = Q(k, c, 1), .above = k->column[c].q};
+    s.beside = x > 0 ? s.left : 0;
+    s.up = pos >= k->line ? Q(k, c, k->line) : 0;
+    s.corner = pos >= k->line && x > 0 ? Q(k, c, k->line + 1) : 0;
+    return s;
+}
+
 static void decode_symbol(struct walk *k, struct lane *l, uint64_t c)
 {
-    const struct classes *m = &k->m;
+    const struct classes *m = k->m;
     const struct column *col = &k->column[c];
-    uint64_t pos = c % k->place, x = pos % k->line;
-    int64_t before = Q(k, c, 1), beside = x > 0 ? before : 0;
-    int64_t up = pos >= k->line ? Q(k, c, k->line) : 0;
-    int64_t corner = pos >= k->line && x > 0 ? Q(k, c, k->line + 1) : 0;
-    l->lean = m->v[0] * beside + m->v[1] * up + m->v[2] * corner + m->v[3] * col->q +
+    const struct around s = look_around(k, c);
+    l->lean = m->v[0] * s.beside + m->v[1] * s.up + m->v[2] * s.corner + m->v[3] * s.above +
               shifted(m->v[4] * col->G, 5) + shifted(m->v[5] * k->balance, 7);
-    int64_t near = 4 + 4 * (m->w[3] * size(before) + m->w[4] * size(col->q) + m->w[5] * size(up)) +
-                   m->w[6] * l->B + m->w[7] * shifted(size(l->lean), 2);
+    int64_t near =
+        4 + 4 * (m->w[3] * size_of(s.left) + m->w[4] * size_of(s.above) + m->w[5] * size_of(s.up)) +
+        m->w[6] * l->B + m->w[7] * shifted(size_of(l->lean), 2);
     int64_t score = (m->w[0] * lg(k->R) + m->w[1] * lg(col->C) + m->w[2] * lg(near)) / 16;
     const struct rans *t = &m->table[m->of[k->state % 2][least(score, SCORES - 1)]];
     uint64_t slot = l->x % 4096;
@@ -172,7 +154,7 @@ static void decode_value(struct walk *k, struct lane *l)
         return;
     }
     l->x >>= bits;
-    uint64_t p = (uint64_t)k->m.odds[least(size(l->lean) * 5 >> 6, 7)][least(l->s, 4) - 1];
+    uint64_t p = (uint64_t)k->m->odds[least(size_of(l->lean) * 5 >> 6, 7)][least(l->s, 4) - 1];
     uint64_t t = l->x % 256;
     bool agrees = t < p;
     l->x = agrees ? p * (l->x / 256) + t : (256 - p) * (l->x / 256) + t - p;
@@ -190,10 +172,10 @@ static void learn_step(struct walk *k, uint64_t step)
     for (uint64_t i = 0; i < k->lanes; i++) {
         struct lane *l = &k->lane[i];
         if (l->there) {
-            sum += 256 * size(l->q) + 32 - k->R;
+            sum += 256 * size_of(l->q) + 32 - k->R;
             signs += sign(l->q);
             n++;
-            l->B = (l->B + 8 * size(l->q)) / 2;
+            l->B = (l->B + 8 * size_of(l->q)) / 2;
             k->column[i * k->run + step].q = l->q;
         }
     }
@@ -201,7 +183,7 @@ static void learn_step(struct walk *k, uint64_t step)
     k->balance += 64 * signs - n * shifted(k->balance, 4);
     k->n_read += n;
     if (k->t->trellis) {
-        int64_t level = (size(k->lane[0].q) + k->state % 2) / 2;
+        int64_t level = (size_of(k->lane[0].q) + k->state % 2) / 2;
         uint32_t f = k->t->trellis == 8 ? 5 : 9, z = k->state % 2;
         k->state = (k->state >> 1) ^ (z * f) ^ (2 * (uint32_t)(level % 2));
     }
@@ -218,12 +200,14 @@ static void read_row(struct walk *k, int64_t r)
     for (uint64_t step = 0; step < k->run; step++) {
         for (uint64_t i = 0; i < k->lanes; i++) {
             k->lane[i].there = i * k->run + step < k->cols;
-            if (k->lane[i].there) {
+            if (k->lane[i].there && k->adaptive != NULL) {
+                k->lane[i].q = read_integer(k->adaptive, k, step);
+            } else if (k->lane[i].there) {
                 decode_symbol(k, &k->lane[i], i * k->run + step);
             }
         }
         for (uint64_t i = 0; i < k->lanes; i++) {
-            if (k->lane[i].there) {
+            if (k->lane[i].there && k->adaptive == NULL) {
                 decode_value(k, &k->lane[i]);
             }
         }
@@ -232,7 +216,7 @@ static void read_row(struct walk *k, int64_t r)
     for (uint64_t c = 0; c < k->cols; c++) {
         struct column *col = &k->column[c];
         int64_t half = part(3 + least(r, 40)) / 2;
-        col->C += shifted((256 * size(col->q) + 32 - col->C) * half, 15);
+        col->C += shifted((256 * size_of(col->q) + 32 - col->C) * half, 15);
         col->G += shifted(64 * sign(col->q) - col->G, 3);
     }
     k->M += shifted((k->R - k->M) * part(2 + least(r, 14)), 16);
@@ -266,11 +250,17 @@ void read_class_values(const struct tensor *t, uint8_t *value)
     }
     k->line = k->place > 1 ? t->dim[t->rank - 1] : UINT64_MAX;
     k->place = k->place > 1 ? k->place : UINT64_MAX;
-    read_model(tables[t->index_table].model, &k->m, t->trellis != 0);
-    k->lanes = u8(&k->words);
-    must(k->lanes == 1 || (k->lanes == 4 && t->trellis == 0), t->elements.at, "1 or 4 lanes");
-    for (uint64_t i = 0; i < k->lanes; i++) {
-        k->lane[i].x = fixed(&k->words, 4);
+    k->lanes = 1;
+    if (t->classes) {
+        k->m = zeroed(1, sizeof *k->m);
+        read_model(tables[t->index_table].model, k->m, t->trellis != 0);
+        k->lanes = u8(&k->words);
+        must(k->lanes == 1 || (k->lanes == 4 && t->trellis == 0), t->elements.at, "1 or 4 lanes");
+        for (uint64_t i = 0; i < k->lanes; i++) {
+            k->lane[i].x = fixed(&k->words, 4);
+        }
+    } else {
+        k->adaptive = open_adaptive(k);
     }
     k->run = (k->cols + k->lanes - 1) / k->lanes;
     k->M = 256;
@@ -290,11 +280,15 @@ void read_class_values(const struct tensor *t, uint8_t *value)
         }
     }
     must(stored == t->nnz, t->elements.at, "nnz elements are stored");
-    for (uint64_t i = 0; i < k->lanes; i++) {
+    if (t->adaptive) {
+        close_adaptive(k->adaptive, t);
+    }
+    for (uint64_t i = 0; i < k->lanes && t->classes; i++) {
         must(k->lane[i].x == 65536, k->words.at, "a state must end at 2^16");
     }
-    must(left(&k->words) == 0, k->words.at, "words behind the last one");
+    must(t->adaptive || left(&k->words) == 0, k->words.at, "words behind the last one");
     free(k->column);
+    free(k->m);
     free(centroid);
     free(k);
 }

@@ -22,9 +22,7 @@
  *     spec_tensor     F5 F6       what is known of a tensor
  *     spec_support    S5          which elements are stored
  *     spec_codebook   S6          centroids
- *     spec_model      S8          adaptive streams: arithmetic code, counters
- *     spec_sizes      S8          their mixed decisions, sizes
- *     spec_flags      S8          their rows and columns
+ *     spec_model      S8          adaptive streams: arithmetic code, counters, mixed decisions
  *     spec_adaptive   S8          their elements
  *     spec_values     S4 S9 F5    the elements of any tensor
  *     spec_streams    F5 F6       where a tensor's streams lie

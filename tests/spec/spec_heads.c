@@ -83,100 +83,6 @@ static void read_common(struct span *s, struct tensor *t, uint32_t head, uint64_
     }
 }
 
-/* F5, adaptive. */
-static void read_form(struct span *s, struct tensor *t, uint32_t form, uint32_t *last_centroids)
-{
-    uint64_t at = s->at;
-    bool codebook = form >> 1 & 1, groups = form >> 2 & 1, same = form >> 3 & 1;
-    must(codebook || (!groups && !same), at, "groups and centroids need a codebook");
-    must(t->count < UINT64_C(1) << 28, at, "an adaptive tensor has fewer than 2^28 elements");
-    t->adaptive = true;
-    t->support = form & 1 ? SPARSE : 0;
-    t->n_groups = 1;
-    t->nnz = t->count;
-    t->source_back = form >> 4 & 7;
-    must(form < 128, at, "bit 7 of a form is 0");
-    if (codebook) {
-        t->grid = groups ? 3 : 1;
-        t->n_centroids = same ? *last_centroids : u8(s) + 1u;
-        must(t->n_centroids != 0 && (same || t->n_centroids != *last_centroids), at,
-             "same centroids where they are, and only there");
-        *last_centroids = t->n_centroids;
-    }
-    if (groups) {
-        t->n_groups = varint_in(s, 2, t->count, "groups: at least 2, at most the elements");
-        must(t->count % t->n_groups == 0, at, "groups must divide the elements");
-    }
-    if (t->support == SPARSE) {
-        t->nnz = varint_in(s, 1, t->count, "nnz of an adaptive tensor is at least 1");
-    }
-}
-
-/* Rows of the tensor two before, 0 if there are none. */
-static uint32_t fed_by(const struct tensor *t, uint64_t i)
-{
-    return i >= 2 && t[-2].rank >= 2 ? t[-2].dim[0] : 0;
-}
-
-/* F5, the table of short heads; 6: none. */
-static uint32_t short_kind(const struct tensor *t, uint64_t i)
-{
-    uint32_t R = fed_by(t, i), code = shape_code_of(t, i > 0 ? t - 1 : NULL);
-    bool conv = code == 5;
-    if ((code != 2 && !conv) || t->grid != 1) {
-        return 6;
-    }
-    if (t->source_back == 0) {
-        return !conv ? 0 : t->dim[1] == 1 ? 5 : 1;
-    }
-    if (t->source_back != 2 || R < 2 || t->dim[1] % R != 0) {
-        return 6;
-    }
-    return t->dim[1] == R ? (conv ? 3 : 2) : conv ? 6 : 4;
-}
-
-static uint32_t short_number(uint32_t head)
-{
-    static const uint32_t begin[3] = {0x80, 0xA8, 0xD0};
-    for (uint32_t i = 0; i < 3; i++) {
-        if (head >= begin[i] && head < begin[i] + 8) {
-            return 8 * i + head - begin[i];
-        }
-    }
-    return 24;
-}
-
-static void read_short(struct span *s, struct tensor *t, uint64_t i, uint32_t number,
-                       uint32_t *last_centroids)
-{
-    uint64_t at = s->at;
-    uint32_t kind = number % 6, R = fed_by(t, i);
-    bool conv = kind == 1 || kind == 3 || kind == 5;
-    t->rank = conv ? 4 : 2;
-    t->dim[0] = read_dim(s);
-    t->dim[1] = kind == 5 ? 1 : R;
-    if (kind < 2) {
-        t->dim[1] = read_dim(s);
-    } else if (kind == 4) {
-        uint64_t q = varint(s);
-        must(q >= 2 && R > 0 && q <= MAX_DIM / R, at, "dimension 1 is 2 or more times the rows");
-        t->dim[1] = (uint32_t)q * R;
-    }
-    must(t->dim[1] > 0, at, "the tensor two before has rows");
-    if (conv) {
-        t->dim[2] = t->dim[3] = read_dim(s);
-    }
-    t->count = 1;
-    for (uint32_t k = 0; k < t->rank; k++) {
-        must(t->count <= MAX_ELEMENTS / t->dim[k], at, "a tensor has at most 2^40 elements");
-        t->count *= t->dim[k];
-    }
-    uint32_t source = kind >= 2 && kind <= 4 ? 0x20 : 0, same = number / 6 % 2 * 8,
-             sparse = number / 12;
-    read_form(s, t, source + same + 2 + sparse, last_centroids);
-    must(short_kind(t, i) == kind, at, "a short head must be the one that fits");
-}
-
 static void unsupported_unless(bool known, uint64_t at, const char *what)
 {
     if (!known) {
@@ -214,11 +120,46 @@ static void read_other_code(struct span *s, struct tensor *t, uint64_t i, bool i
     read_streams(s, t, data);
 }
 
+/* F5, adaptive. */
+static void end_adaptive(struct span *s, struct tensor *t, bool is_last, struct span *data)
+{
+    t->adaptive = true;
+    t->nnz = t->count;
+    must(t->count < UINT64_C(1) << 28, s->at, "an adaptive tensor has fewer than 2^28 elements");
+    if (t->support == SPARSE) {
+        t->nnz = varint_in(s, 1, t->count, "nnz of an adaptive tensor is at least 1");
+    }
+    if (t->grid == 0 && t->support != 0) {
+        read_streams(s, t, data);
+        must(t->nnz > 0, s->at, "nnz of an adaptive tensor is at least 1");
+        return;
+    }
+    read_adaptive_streams(s, t, is_last, data);
+}
+
+/* Behind the prefix 0x7A. */
+static void read_other_adaptive(struct span *s, struct tensor *t, uint64_t i, bool is_last,
+                                struct span *data, uint32_t *last_centroids)
+{
+    uint64_t at = s->at;
+    uint32_t head = u8(s), common = (head & 0x7F) >> 3, k = common % 5;
+    bool floats = head < 0x78 && k == 0;
+    bool groups = common < 15 && common / 5 != BITMAP && k == 3;
+    unsupported_unless(floats || groups, at, "a prefix for a head that is not adaptive");
+    must(head != 0, at, "a vector of floats has a head of its own");
+    must(t->type == 1 || (groups && t->type == 5), at, "adaptive floats are f32");
+    read_shape(s, t, i > 0 ? t - 1 : NULL, head & 7);
+    read_common(s, t, head, at, &last_centroids[t->rank < 2 ? 0 : 1]);
+    if (groups && t->support == CODED) {
+        t->support = SPARSE;
+    }
+    end_adaptive(s, t, is_last, data);
+}
+
 /* Behind the prefixes. */
 static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struct span *data,
                       uint32_t *last_centroids)
 {
-    static const uint32_t vector_form[] = {0x10, 0x12, 0x1A};
     uint32_t *last;
     const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
@@ -229,23 +170,28 @@ static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, 
         return;
     }
     bool may_have_codebook = t->type == 1 || t->type == 5;
-    if (may_have_codebook && short_number(head) < 24) {
-        read_short(s, t, i, short_number(head), &last_centroids[1]);
-        read_adaptive_streams(s, t - i, t, i + 1 == n, data);
+    if (head == 0x7A) {
+        read_other_adaptive(s, t, i, i + 1 == n, data, last_centroids);
         return;
     }
-    bool vector = may_have_codebook && head >= 0x79 && head <= 0x7B;
+    unsupported_unless(head != 0x7B, at, "a head without a meaning");
+    bool vector = head == 0x79, one = head >= 0x80 && (head & 0x7F) / 8 % 5 == 0;
     must(may_have_codebook || head < 0x78, at, "a tensor with a codebook is f32 or i8");
+    must(t->type == 1 || !vector, at, "adaptive floats are f32");
     read_shape(s, t, before, vector ? 0 : head & 7);
     last = &last_centroids[t->rank < 2 ? 0 : 1];
-    if (vector || (may_have_codebook && head >= 0xF8)) {
-        uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
-        must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
-             "a form that a head byte holds must be written so");
-        read_form(s, t, form, last);
-        must(t->type == 1 || t->grid != 0, at, "adaptive integers have a codebook");
-        must(short_kind(t, i) == 6, at, "a tensor with a short head must have it");
-        read_adaptive_streams(s, t - i, t, i + 1 == n, data);
+    if (vector || one) {
+        uint32_t form = one ? (head & 0x7F) / 40 : 0;
+        t->n_groups = 1;
+        if (one) {
+            t->grid = 1;
+            t->n_centroids = form % 2 == 1 ? *last : u8(s) + 1u;
+            must(t->n_centroids != 0 && (form % 2 == 1 || t->n_centroids != *last), at,
+                 "same centroids where they are, and only there");
+            *last = t->n_centroids;
+            t->support = form >= 2 ? SPARSE : 0;
+        }
+        end_adaptive(s, t, i + 1 == n, data);
         return;
     }
     read_common(s, t, head, at, last);

@@ -3,15 +3,14 @@
 #include "spec_streams.h"
 #include "spec_chunks.h"
 #include "spec_codebook.h"
-#include "spec_flags.h"
 #include "spec_support.h"
 #include "spec_tables.h"
 
 static void cut_elements(struct tensor *t, struct span *data)
 {
-    uint64_t n = coded_indices(t) ? t->index_bytes : plain_bytes(t);
+    uint64_t n = coded_indices(t) || t->adaptive ? t->index_bytes : plain_bytes(t);
     uint64_t align = n < 64 ? type_bytes[t->type] : 64;
-    while (!compact && t->grid == 0 && n > 0 && data->at % align != 0) {
+    while (!compact && t->grid == 0 && !t->adaptive && n > 0 && data->at % align != 0) {
         const uint64_t at = data->at;
         must(u8(data) == 0, at, "bytes before plain elements must be zero");
     }
@@ -54,26 +53,16 @@ void read_streams(struct span *s, struct tensor *t, struct span *data)
         }
     }
     t->support_bytes = with_support ? varint(s) : 0;
-    t->index_bytes = with_index ? varint(s) : 0;
+    t->index_bytes = with_index || t->adaptive ? varint(s) : 0;
     if (t->support == CODED) {
         t->support_data = cut(data, t->support_bytes);
     }
     cut_elements(t, data);
 }
 
-/* F5, adaptive. The codebook is read to find where it ends. first, t: the first tensor and this
- * one, of an array. */
-void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *t, bool is_last,
-                           struct span *data)
+/* F5, adaptive. The codebook is read to find where it ends. */
+void read_adaptive_streams(struct span *s, struct tensor *t, bool is_last, struct span *data)
 {
-    uint64_t at = s->at, cols = t->count / (t->rank < 2 ? 1 : t->dim[0]);
-    if (t->source_back > 0) {
-        must(t->source_back <= (uint64_t)(t - first), at, "a source before the first tensor");
-        t->source = t - t->source_back;
-        must(t->source->adaptive && t->source->rank >= 2 && t->source->dim[0] >= 2 &&
-                 is_selective(t->source) && cols % t->source->dim[0] == 0,
-             at, "a source has rows that feed the columns");
-    }
     t->elements = cut(data, is_last ? left(data) : varint(s));
     if (t->grid != 0) {
         t->codebook = t->elements;

@@ -6,10 +6,8 @@
 
 #include "spec_tensor.h"
 
-/* s: the fields; data: what is left of DATA; of adaptive tensors, `first`: where the array of all
- * tensors begins that t lies in. */
+/* s: the fields; data: what is left of DATA. */
 void read_streams(struct span *s, struct tensor *t, struct span *data);
-void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *t, bool is_last,
-                           struct span *data);
+void read_adaptive_streams(struct span *s, struct tensor *t, bool is_last, struct span *data);
 
 #endif

@@ -23,8 +23,6 @@ struct tensor {
     uint64_t block; /* 0: a scale for each place of the axis */
     bool adaptive, planes, rans, classes;
     uint32_t trellis; /* states; 0: none */
-    uint32_t source_back;
-    const struct tensor *source; /* NULL: none */
 };
 
 /* By the numbers of F1. */

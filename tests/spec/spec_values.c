@@ -110,11 +110,7 @@ uint8_t *read_values(const struct tensor *t)
 {
     uint32_t each = type_bytes[t->type];
     uint8_t *value = zeroed(t->count * each, 1);
-    if (t->adaptive) {
-        read_adaptive_values(t, value);
-        return value;
-    }
-    if (t->classes) {
+    if (t->classes || (t->adaptive && t->grid != 0)) {
         read_class_values(t, value);
         return value;
     }
@@ -129,12 +125,18 @@ uint8_t *read_values(const struct tensor *t)
     uint8_t *mask = read_mask(t);
     uint8_t *index = t->grid != 0 ? read_indices(t) : NULL;
     uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
+    uint32_t *bits = t->adaptive ? zeroed(t->nnz, sizeof *bits) : NULL;
     uint64_t stored = 0;
+    if (bits != NULL) {
+        read_adaptive_floats(t, bits);
+    }
     for (uint64_t i = 0; i < t->count; i++) {
         if (mask[i] == 0) {
             continue;
         }
-        if (t->grid == 0) {
+        if (bits != NULL) {
+            write_value(t, value, i, bits[stored]);
+        } else if (t->grid == 0) {
             memcpy(value + i * each, file + t->elements.at + stored * each, each);
         } else {
             uint64_t group = i / (t->count / t->n_groups);
@@ -146,5 +148,6 @@ uint8_t *read_values(const struct tensor *t)
     free(mask);
     free(index);
     free(centroid);
+    free(bits);
     return value;
 }
