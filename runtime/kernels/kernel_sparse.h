@@ -94,8 +94,7 @@ struct sparse_kernels {
     form_rows_fn *rows[RUN_FORM_KINDS]; /* NULL: matvec row by row */
     quads_fn *quads;                    /* kernel_quads.h */
     uint32_t quad_lanes;                /* columns of x that it takes at once */
-    bool codebook_rows;      /* 4 bits are looked up once for 8 rows, multiplied as tiles are */
-    struct pith_costs costs; /* form: by kind; dense: by size */
+    struct pith_costs costs;            /* form: by kind; dense: by size */
 };
 
 /* Processors with kernels of several rows: elsewhere they are left out, as they are never chosen.
@@ -131,7 +130,10 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(rows[FORM_WINDOW], form_rows_fn, pith_spmm_window_avx512, PITH_CPU_AVX512)              \
     KERNEL(quads, quads_fn, pith_spmm_quads_avx512, PITH_CPU_AVX512)                               \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)            \
+    KERNEL(rows[FORM_DENSE4], form_rows_fn, pith_gemm_codebook4_avx512, PITH_CPU_AVX512)           \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)            \
+    KERNEL(rows[FORM_DENSE5], form_rows_fn, pith_gemm_codebook5, 0)                                \
+    KERNEL(rows[FORM_DENSE5], form_rows_fn, pith_gemm_codebook5_avx512, PITH_CPU_AVX512)           \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)
 #elif NEON_BUILT
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \

@@ -17,6 +17,4 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
                     : features & PITH_CPU_AVX2 ? 8
                     : features & PITH_CPU_NEON ? 4
                                                : 1;
-    /* Measured with AVX2 alone. */
-    k->codebook_rows = (features & (PITH_CPU_AVX2 | PITH_CPU_AVX512)) == PITH_CPU_AVX2;
 }

@@ -29,7 +29,7 @@ struct choice {
     const char *kernel;
 };
 
-#define ROWS_A_PASS 8u  /* of dense codebooks (sparse_kernels.codebook_rows) */
+#define ROWS_A_PASS 8u  /* of dense codebooks */
 #define MANY_ROWS 1024u /* from then on nothing changes */
 
 /* Of n elements for m rows each, at `speed` elements in 8 ns. n <= 2^37, m <= 2^10: no overflow. */
@@ -273,7 +273,7 @@ static uint64_t batch_cost(const struct weight *w, const struct sparse_kernels *
 {
     if (c->try_window)
         return cost_of(w->nnz + w->count * 7 / 100, m, k->costs.window_batch);
-    if (c->kind == FORM_DENSE4 && k->codebook_rows)
+    if (c->row_bytes && k->rows[c->kind] && k->costs.tiles)
         return cost_of(w->count, (m + ROWS_A_PASS - 1) / ROWS_A_PASS, speed_of(k, c)) +
                cost_of(w->count, m, k->costs.tiles);
     return cost_of(pass_work(w, rows, c), m, speed_of(k, c));

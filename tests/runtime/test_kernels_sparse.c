@@ -318,17 +318,17 @@ TEST(test_window_rows)
 /* Columns of one panel and of several, codebooks of the tensor and of each row. */
 TEST(test_dense_rows)
 {
-    static const uint32_t cols[] = {1, 127, 383, 768, 769, 3100, 6200};
+    static const uint32_t cols[] = {1, 95, 127, 383, 768, 769, 3100, 6200};
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
-        for (uint32_t m = 1; m <= 17; m++) {
-            const uint32_t rows = m % 2 ? 37 : 16;
+        for (uint32_t k = 2; k <= 35; k++) {
+            const uint32_t m = k / 2, rows = m % 2 ? 37 : 16;
             struct weight_want want = {.scale = 1,
                                        .rows = rows,
                                        .cols = cols[i],
                                        .dense = true,
-                                       .n_centroids = 16,
+                                       .n_centroids = k % 2 ? 16 : 27,
                                        .n_groups = m % 3 ? 1 : rows};
-            check_rows(want, FORM_DENSE4, m, (int)(m / 2 % 2));
+            check_rows(want, k % 2 ? FORM_DENSE4 : FORM_DENSE5, m, (int)(m / 2 % 2));
         }
 }
 

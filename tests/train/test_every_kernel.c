@@ -69,6 +69,7 @@ static const struct {
     {"sparse", "matvec[FORM_DENSE8]", trial_dense8},
     {"sparse", "rows[FORM_WINDOW]", trial_window_rows},
     {"sparse", "rows[FORM_DENSE4]", trial_dense4_rows},
+    {"sparse", "rows[FORM_DENSE5]", trial_dense5_rows},
     {"sparse", "quads", trial_quads},
     {"row", "relu", trial_relu},
     {"row", "tanh", trial_tanh},

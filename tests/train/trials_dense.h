@@ -534,6 +534,11 @@ static void trial_dense4_rows(struct trial *t)
     trial_form_rows(t, FORM_DENSE4, 16);
 }
 
+static void trial_dense5_rows(struct trial *t)
+{
+    trial_form_rows(t, FORM_DENSE5, 32);
+}
+
 static void trial_quads(struct trial *t)
 {
     uint32_t n = size(t, 1, QUAD_WIDTH_MAX, 32);

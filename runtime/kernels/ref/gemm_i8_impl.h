@@ -8,9 +8,9 @@
  * values of the sums in vectors). With SUMS_ALONE, whose products are short, there are no values,
  * and whole tiles of sums are stored without a detour.
  *
- * Pixels that are left over: up to half a tile run alone, more as a whole tile that ends at the
- * last pixel, which writes again what the tile before it wrote, or, of fewer pixels than a tile,
- * computes the last one several times. */
+ * Pixels that are left over: one runs alone, up to half a tile as one of half as many, more as a
+ * whole tile. It ends at the last pixel, so it writes again what the tile before it wrote, or, of
+ * fewer pixels than it has, computes the last one several times. */
 #include <string.h>
 #include "kernels/kernel_integer.h"
 
@@ -93,7 +93,7 @@ tile(const struct gemm_i8_job *job, const uint8_t *const *x, uint32_t i, uint32_
     }
     uint8_t *y = job->y + i * job->y_step;
     const bool sums = SUMS_ALONE || !job->to.factor;
-    if (vecs < INLINE_VECS || kept < ROWS || job->n - first < vecs * LANES ||
+    if (vecs < INLINE_VECS || kept < rows || job->n - first < vecs * LANES ||
         sums != (bool)SUMS_ALONE) {
         ivec sum[ROWS][VECS];
 #pragma GCC unroll 8
@@ -134,16 +134,21 @@ static inline const uint8_t *panel_ahead(const struct gemm_i8_job *job, uint32_t
 static inline __attribute__((always_inline)) void
 columns(const struct gemm_i8_job *job, const uint8_t *const *x, uint32_t first, const uint32_t vecs)
 {
+    const uint32_t half = vecs == VECS ? ROWS / 2 : 1;
     const uint32_t rows = job->m < ROWS ? job->m : ROWS;
     uint32_t i = 0, number = 0;
-    while (i < job->m && job->m - i > ROWS / 2) {
+    while (i < job->m && job->m - i > half) {
         uint32_t at = i + rows <= job->m ? i : job->m - rows;
         tile(job, x + at, at, rows, first, vecs == VECS ? panel_ahead(job, first, number++) : NULL,
              ROWS, vecs);
         i = at + rows;
     }
-    for (; i < job->m; i++)
+    if (job->m - i == 1)
         tile(job, x + i, i, 1, first, NULL, 1, vecs);
+    else if (i < job->m) {
+        const uint32_t kept = job->m < half ? job->m : half, at = job->m - kept;
+        tile(job, x + at, at, kept, first, NULL, half, vecs);
+    }
 }
 
 /* Panels by VECS, then by two, then one. */

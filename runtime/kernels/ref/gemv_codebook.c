@@ -60,10 +60,13 @@ void pith_gemv_codebook8(const struct run_form *f, const float *x, float *y, uin
 }
 
 #ifdef __x86_64__ /* elsewhere no level has them */
-void pith_gemm_codebook4(const struct run_form *f, const float *x, float *y, uint32_t m,
-                         uint32_t unit_begin, uint32_t unit_end)
-{
-    for (size_t i = 0; i < m; i++)
-        pith_gemv_codebook4(f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);
-}
+#define ROWS_KERNEL(bits)                                                                          \
+    void pith_gemm_codebook##bits(const struct run_form *f, const float *x, float *y, uint32_t m,  \
+                                  uint32_t unit_begin, uint32_t unit_end)                          \
+    {                                                                                              \
+        for (size_t i = 0; i < m; i++)                                                             \
+            pith_gemv_codebook##bits(f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);   \
+    }
+ROWS_KERNEL(4)
+ROWS_KERNEL(5)
 #endif
