@@ -10,10 +10,10 @@
  *
  * The float operators are then read by nothing and vanish. Every other operator stays as it is.
  * What must hold: scales and zero points are constants; x has one scale, or one for each channel
- * where an output reads one channel, and one zero point; w is i8 around 0; the range that Relu or
- * Clip leave is the range of y's type. The bias becomes a multiple of x_scale *
- * w_scale; where that is too large - a channel whose weights are next to nothing - its weights and
- * bias are halved, and its factor doubled, as often as it takes. */
+ * where an output reads one channel, and one zero point; w is i8 around 0 or one zero point, or u8
+ * that becomes so; the range that Relu or Clip leave is the range of y's type. The bias becomes a
+ * multiple of x_scale * w_scale; where that is too large - a channel whose weights are next to
+ * nothing - its weights and bias are halved, and its factor doubled, as often as it takes. */
 #include "onnx_qdq.h"
 #include "op_interface/op_attr.h"
 
@@ -239,12 +239,17 @@ static bool float_attr_is_one(struct onnx_steps *s, const struct onnx_flat *f, c
     return value == 1.0f;
 }
 
-/* The weight's scales lie along its outputs, axis `axis`, and its zero points are 0. */
+/* The weight's scales lie along its outputs, axis `axis`, and it is i8, around 0 or one zero point,
+ * or can be made so. */
 static bool takes_weight(struct onnx_steps *s, struct layer *y, uint32_t axis)
 {
     const struct onnx_import *im = s->l->im;
     size_t n = 0;
-    if (!elements(s, y->w.q, PITH_I8, &n) || axis >= im->values[y->w.q].shape.rank)
+    if (axis >= im->values[y->w.q].shape.rank)
+        return false;
+    if (!s->status)
+        s->status = pith_onnx_center_weight(s->l, axis == 0, &y->w.q, &y->w.zero);
+    if (!elements(s, y->w.q, PITH_I8, &n))
         return false;
     uint32_t rank = im->values[y->w.q].shape.rank;
     y->outputs = im->values[y->w.q].shape.dim[axis];
@@ -254,13 +259,7 @@ static bool takes_weight(struct onnx_steps *s, struct layer *y, uint32_t axis)
                               (!int_attr_is(s, y->w.node, "axis", 1, axis) &&
                                !int_attr_is(s, y->w.node, "axis", 1, (int64_t)axis - rank))))
         return false;
-    if (y->w.zero == ONNX_VALUE_NONE)
-        return true;
-    const int8_t *zero = elements(s, y->w.zero, PITH_I8, &n);
-    for (size_t i = 0; zero && i < n; i++)
-        if (zero[i] != 0)
-            return false;
-    return zero != NULL;
+    return y->w.zero == ONNX_VALUE_NONE || (elements(s, y->w.zero, PITH_I8, &n) && n == 1);
 }
 
 /* One number an output, not one a row: its last axis is theirs, and the sums keep their rank. */
@@ -421,20 +420,21 @@ static uint32_t sums(struct onnx_steps *s, struct layer *y)
         return ONNX_VALUE_NONE;
     const struct shape *shape = &l->im->values[y->w.q].shape;
     if (y->halved &&
-        !halve_weights(s, y, conv || by_row ? shape_product(shape, 1, shape->rank) : 1))
+        (y->w.zero != ONNX_VALUE_NONE ||
+         !halve_weights(s, y, conv || by_row ? shape_product(shape, 1, shape->rank) : 1)))
         return ONNX_VALUE_NONE;
     uint32_t zero = y->x.zero;
     if (zero != ONNX_VALUE_NONE)
         zero = scalar_zero(s, zero, l->im->values[y->x.q].type);
     if (conv) {
-        uint32_t in[5] = {y->x.q, y->w.q, zero, ONNX_VALUE_NONE, bias};
+        uint32_t in[5] = {y->x.q, y->w.q, zero, y->w.zero, bias};
         return lower_again(s, y->node, PITH_OP_CONV_INTEGER, false, in, 5);
     }
     /* as it lies in the file: onnx_share.c transposes it if nothing reads it so */
     uint32_t of = gemm || y->halved ? ONNX_VALUE_NONE : transpose_of(s, y->w.q);
     const struct step_attr turned = {ATTR_MATMUL_TRANS_B, by_row || of != ONNX_VALUE_NONE};
-    const uint32_t in[3] = {y->x.q, of != ONNX_VALUE_NONE ? of : y->w.q, zero};
-    uint32_t acc = pith_step(s, PITH_OP_MATMUL_INTEGER, 3, in, 1, &turned);
+    const uint32_t in[4] = {y->x.q, of != ONNX_VALUE_NONE ? of : y->w.q, zero, y->w.zero};
+    uint32_t acc = pith_step(s, PITH_OP_MATMUL_INTEGER, 4, in, 1, &turned);
     return bias == ONNX_VALUE_NONE ? acc : pith_step_two(s, PITH_OP_ADD, acc, bias);
 }
 

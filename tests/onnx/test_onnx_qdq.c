@@ -146,6 +146,51 @@ TEST(weights_around_another_zero)
     pith_model_free(m);
 }
 
+TEST(weights_moved_to_zero)
+{
+    struct layer_spec s = plain;
+    s.w_zero[1] = -1;
+    struct proto g = {0};
+    build_layer(&g, &s);
+    add(&g, "Conv", "xd wd bd -> c");
+    add(&g, "QuantizeLinear", "c sy zy -> q");
+    add(&g, "DequantizeLinear", "q sy zy -> y");
+    struct pith_model *m = import_of(g);
+    static const int8_t w[4] = {1, -2, 4, -127};
+    assert_int_equal(m->nodes[1].op, PITH_OP_CONV_INTEGER);
+    assert_memory_equal(constant(m, 1, 1, 4), w, 4);
+    pith_model_free(m);
+}
+
+/* u8 whose distances from their zero point need nine bits: i8 with one. */
+TEST(unsigned_weights)
+{
+    static const int64_t dims[4] = {2, 2, 1, 1};
+    static const uint8_t u[4] = {0, 99, 100, 255}, zero = 100;
+    static const int8_t w[4] = {-128, -29, -28, 127}, w_zero = -28;
+    static const float scale = 0.25f;
+    for (size_t rank = 2; rank <= 4; rank += 2) {
+        struct layer_spec s = plain;
+        s.w_rank = rank;
+        struct proto g = {0};
+        build_layer(&g, &s);
+        raw(&g, "u", BUILD_UINT8, rank, dims, u);
+        raw(&g, "su", BUILD_FLOAT, 0, NULL, &scale);
+        raw(&g, "zu", BUILD_UINT8, 0, NULL, &zero);
+        add(&g, "DequantizeLinear", "u su zu -> ud");
+        add(&g, rank == 4 ? "Conv" : "MatMul", "xd ud -> c");
+        add(&g, "QuantizeLinear", "c sy zy -> q");
+        add(&g, "DequantizeLinear", "q sy zy -> y");
+        struct pith_model *m = import_of(g);
+        expect_ops(m,
+                   OPS(PITH_OP_QUANTIZE, rank == 4 ? PITH_OP_CONV_INTEGER : PITH_OP_MATMUL_INTEGER,
+                       PITH_OP_REQUANTIZE, PITH_OP_DEQUANTIZE));
+        assert_memory_equal(constant(m, 1, 1, 4), w, 4);
+        assert_memory_equal(constant(m, 1, 3, 1), &w_zero, 1);
+        pith_model_free(m);
+    }
+}
+
 /* The second channel's bias is halved once, with its weights; its factor doubled. */
 TEST(bias_beyond_the_sums)
 {
