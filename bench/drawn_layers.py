@@ -99,6 +99,15 @@ def drawn_pool(w):
     return w.op(w.pick("MaxPool", "AveragePool"), w.start(c, *size), kernel_shape=kernel, strides=stride)
 
 
+def drawn_resize(w):
+    axes = w.pick(1, 2, 2)
+    x = w.start(w.about(3, 256), *(w.about(7, 64) for _ in range(axes)))
+    scales = [w.pick(.5, 1.5, 2, 2, 4, 8) for _ in range(axes)]
+    return w.op("Resize", x, "", w.constant([1, 1, *(scales if w.pick(0, 1) else scales[:1] * axes)], np.float32),
+                mode=w.pick("nearest", "linear"), nearest_mode="floor",
+                coordinate_transformation_mode=w.pick("asymmetric", "half_pixel", "align_corners"))
+
+
 def drawn_values(w):
     """[.., channels, pixels] of 30,000 to a million values, the last axis of any width."""
     last = w.about(2, 2000)
@@ -208,7 +217,8 @@ CLASSES = {"conv 1-D": drawn_window(1, most=32, widths=(50, 8000)), "conv 2-D": 
            "depthwise unrolled": drawn_unrolled, "transposed": drawn_window(2, most=5, kind="ConvTranspose"),
            "pool": drawn_pool, "binary": drawn_binary, "unary": drawn_unary, "choice": drawn_choice,
            "softmax": drawn_softmax, "normalization": drawn_norm, "move": drawn_move, "dense": drawn_dense,
-           "attention": drawn_attention, "dynamic": drawn_dynamic, "network": drawn_network}
+           "attention": drawn_attention, "dynamic": drawn_dynamic, "network": drawn_network,
+           "resize": drawn_resize}
 
 
 def disagreement(path, ours, folder, reference):

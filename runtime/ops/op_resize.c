@@ -9,9 +9,9 @@
  * These taps are tabulated per axis in scratch; an output is the product of its axes' taps. Axes
  * of unchanged dim and scale 1 are not sampled at all.
  *
- * ONNX Resize-19 and Upsample-9 (asymmetric), antialias excepted. The work is separable, but
- * outputs are formed as products of weights over corners and not axis after axis: pictures have
- * two sampled axes, four corners, and an intermediate image would cost its memory. */
+ * ONNX Resize-19 and Upsample-9 (asymmetric), antialias excepted. Axis after axis: rows of the
+ * input are sampled along the last axis once, of which a strip of some is kept, and added up for
+ * the rows of the output. A row that nearest repeats is copied. */
 #include "ops/cubic_weights.h"
 #include "ops/op_list.h"
 #include "ops/resize_tap.h"
@@ -193,15 +193,16 @@ struct resize_job {
     const uint8_t *x;
     uint8_t *y;
     uint32_t bytes;
-    uint32_t n_sampled; /* sampled axes, the last one excepted */
+    uint32_t times;    /* nearest: how often each element of the last axis is written; 0: by taps */
+    uint32_t tap_bits; /* 0 nearest, 1 linear, 2 cubic: that many bits choose a tap of an axis */
+    uint32_t n_sampled; /* sampled axes, the last one excepted, the innermost one first */
     uint32_t sampled[PITH_MAX_RANK];
     const struct resize_tap *taps[PITH_MAX_RANK];
     const struct cubic_tap *cubic[PITH_MAX_RANK];
-    bool last_sampled; /* cubic */
+    bool last_sampled; /* not of nearest */
 };
 
-/* Output row `row` (all axes but the last): the index of each of its axes. By division from the
- * last axis, once a row. */
+/* Output row `row` (all axes but the last): the index of each of its axes. */
 static void row_indices(const struct shape *out, size_t row, uint32_t index[PITH_MAX_RANK])
 {
     for (uint32_t i = out->rank - 1; i-- > 0;) {
@@ -210,139 +211,222 @@ static void row_indices(const struct shape *out, size_t row, uint32_t index[PITH
     }
 }
 
-/* The input row of one corner: bit k of `corner` takes the high neighbour on sampled axis k.
- * *weight: product of the axes' weights. 2^n rows of the input for n sampled axes besides the
- * last. */
-static size_t corner_row(const struct resize_job *j, const uint32_t *index, uint32_t corner,
-                         float *weight)
+/* Of the row behind it: divisions would cost more than a short row does. */
+static void next_row(const struct shape *out, uint32_t index[PITH_MAX_RANK])
 {
+    for (uint32_t i = out->rank - 1; i-- > 0;) {
+        if (++index[i] < out->dim[i])
+            return;
+        index[i] = 0;
+    }
+}
+
+/* A row of the input. near: its index along the innermost sampled axis. */
+struct corner {
+    size_t row;
+    uint32_t near;
+    float weight; /* the product of the axes' */
+};
+
+/* tap_bits of the corner's number choose a tap of each sampled axis. */
+static struct corner corner_of(const struct resize_job *j, const uint32_t *index, uint32_t number)
+{
+    struct corner c = {.weight = 1.0f};
     uint32_t at[PITH_MAX_RANK];
     for (uint32_t i = 0; i + 1 < j->in->rank; i++)
         at[i] = index[i];
-    *weight = 1.0f;
-    for (uint32_t k = 0; k < j->n_sampled; k++) {
-        const struct resize_tap *t = &j->taps[j->sampled[k]][index[j->sampled[k]]];
-        bool high = corner >> k & 1u;
-        at[j->sampled[k]] = high ? t->high : t->low;
-        *weight *= high ? t->w : 1.0f - t->w;
+    for (uint32_t k = 0; k < j->n_sampled; k++, number >>= j->tap_bits) {
+        const uint32_t axis = j->sampled[k], o = index[axis];
+        if (j->tap_bits == 2) {
+            const struct cubic_tap *t = &j->cubic[axis][o];
+            at[axis] = t->at[number % CUBIC_TAPS];
+            c.weight *= t->w[number % CUBIC_TAPS];
+        } else {
+            const struct resize_tap *t = &j->taps[axis][o];
+            const bool high = j->tap_bits && number % 2;
+            at[axis] = high ? t->high : t->low;
+            c.weight *= high ? t->w : 1.0f - t->w;
+        }
     }
-    size_t row = 0;
     for (uint32_t i = 0; i + 1 < j->in->rank; i++)
-        row = row * j->in->dim[i] + at[i];
-    return row;
+        c.row = c.row * j->in->dim[i] + at[i];
+    if (j->n_sampled)
+        c.near = at[j->sampled[0]];
+    return c;
 }
 
-/* The last axis is sampled element by element, the others by the choice of the row. */
+/* ---- nearest -------------------------------------------------------------------------------- */
+
+/* A row; an element that is written twice is so at once, as WIDE. A function for each size, as
+ * the compiler then has a load and a store of that size. */
+#define NEAREST_ROW(T, WIDE)                                                                       \
+    static void nearest_##T(const struct resize_job *j, const void *from, void *to)                \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        T *y = to;                                                                                 \
+        const uint32_t last = j->out->rank - 1, n = j->in->dim[last];                              \
+        const WIDE twice = (WIDE)((WIDE)1 << 8 * (sizeof(WIDE) - sizeof(T)) | 1);                  \
+        if (j->times == 2 && sizeof(WIDE) > sizeof(T))                                             \
+            for (size_t i = 0; i < n; i++) {                                                       \
+                const WIDE two = (WIDE)(x[i] * twice);                                             \
+                memcpy(y + 2 * i, &two, sizeof two);                                               \
+            }                                                                                      \
+        else if (j->times)                                                                         \
+            for (size_t i = 0; i < n; i++)                                                         \
+                for (uint32_t k = 0; k < j->times; k++)                                            \
+                    *y++ = x[i];                                                                   \
+        else                                                                                       \
+            for (size_t i = 0; i < j->out->dim[last]; i++)                                         \
+                y[i] = x[j->taps[last][i].low];                                                    \
+    }
+
+NEAREST_ROW(uint8_t, uint16_t)
+NEAREST_ROW(uint16_t, uint32_t)
+NEAREST_ROW(uint32_t, uint64_t)
+NEAREST_ROW(uint64_t, uint64_t)
+
+static void nearest_row(const struct resize_job *j, const void *x, void *y)
+{
+    if (j->bytes == 1)
+        nearest_uint8_t(j, x, y);
+    else if (j->bytes == 2)
+        nearest_uint16_t(j, x, y);
+    else if (j->bytes == 4)
+        nearest_uint32_t(j, x, y);
+    else
+        nearest_uint64_t(j, x, y);
+}
+
 static void nearest_range(void *arg, size_t begin, size_t end)
 {
     const struct resize_job *j = arg;
-    uint32_t last = j->out->rank - 1;
-    size_t in_row = (size_t)j->in->dim[last] * j->bytes;
-    for (size_t row = begin; row < end; row++) {
-        uint32_t index[PITH_MAX_RANK];
-        float weight;
-        row_indices(j->out, row, index);
-        const uint8_t *x = j->x + corner_row(j, index, 0, &weight) * in_row;
-        uint8_t *y = j->y + row * j->out->dim[last] * j->bytes;
-        const struct resize_tap *t = j->taps[last];
-        /* The constant size lets memcpy become one move. */
-        if (j->bytes == 4)
-            for (uint32_t i = 0; i < j->out->dim[last]; i++)
-                memcpy(y + 4 * (size_t)i, x + 4 * (size_t)t[i].low, 4);
+    const uint32_t last = j->out->rank - 1;
+    const size_t in_row = (size_t)j->in->dim[last] * j->bytes;
+    const size_t out_row = (size_t)j->out->dim[last] * j->bytes;
+    uint32_t index[PITH_MAX_RANK];
+    size_t before = SIZE_MAX;
+    row_indices(j->out, begin, index);
+    for (size_t row = begin; row < end; row++, next_row(j->out, index)) {
+        const size_t from = corner_of(j, index, 0).row;
+        uint8_t *y = j->y + row * out_row;
+        if (from == before)
+            memcpy(y, y - out_row, out_row);
         else
-            for (uint32_t i = 0; i < j->out->dim[last]; i++)
-                memcpy(y + (size_t)i * j->bytes, x + (size_t)t[i].low * j->bytes, j->bytes);
+            nearest_row(j, j->x + from * in_row, y);
+        before = from;
     }
 }
 
-/* Corner by corner over the whole row: the inner loop is along the output. */
-static void linear_range(void *arg, size_t begin, size_t end)
+/* How often each element of the last axis is written, one after the other; 0: not alike. */
+static uint32_t times_of(const struct resize_job *j)
+{
+    const uint32_t last = j->out->rank - 1, n = j->out->dim[last], in = j->in->dim[last];
+    const uint32_t times = n % in == 0 ? n / in : 0;
+    for (uint32_t o = 0; times && o < n; o++)
+        if (j->taps[last][o].low != o / times)
+            return 0;
+    return times;
+}
+
+/* ---- linear and cubic ----------------------------------------------------------------------- */
+
+#define STRIP 128u /* columns at a time */
+#define ROWS 4u    /* of the input, that are kept */
+
+struct kept_rows {
+    size_t number[ROWS]; /* SIZE_MAX: none */
+    float value[ROWS][STRIP];
+};
+
+/* Columns `first` to first + n - 1 of a row of the input, sampled along the last axis. */
+static void sample_row(const struct resize_job *j, const float *x, uint32_t first, uint32_t n,
+                       float *y)
+{
+    const uint32_t last = j->out->rank - 1;
+    if (!j->last_sampled) {
+        memcpy(y, x + first, n * sizeof *y);
+    } else if (j->tap_bits == 2) {
+        const struct cubic_tap *t = j->cubic[last] + first;
+        for (uint32_t i = 0; i < n; i++)
+            y[i] = x[t[i].at[0]] * t[i].w[0] + x[t[i].at[1]] * t[i].w[1] +
+                   x[t[i].at[2]] * t[i].w[2] + x[t[i].at[3]] * t[i].w[3];
+    } else {
+        const struct resize_tap *t = j->taps[last] + first;
+        for (uint32_t i = 0; i < n; i++)
+            y[i] = x[t[i].low] * (1.0f - t[i].w) + x[t[i].high] * t[i].w;
+    }
+}
+
+/* Neighbours along the innermost sampled axis are kept in places of their own. */
+static const float *kept_row(const struct resize_job *j, struct kept_rows *kept,
+                             const struct corner *c, uint32_t first, uint32_t n)
+{
+    const float *x = (const float *)(const void *)j->x + c->row * j->in->dim[j->in->rank - 1];
+    const uint32_t at = c->near % ROWS;
+    if (!j->last_sampled)
+        return x + first;
+    if (kept->number[at] != c->row) {
+        kept->number[at] = c->row;
+        sample_row(j, x, first, n, kept->value[at]);
+    }
+    return kept->value[at];
+}
+
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+struct weighted_row {
+    const float *x;
+    float weight;
+};
+
+/* y = the weighted sum of both; add: what y has comes first. */
+static inline __attribute__((always_inline)) void add_rows(const struct weighted_row *a,
+                                                           const struct weighted_row *b, float *y,
+                                                           uint32_t n, const bool add)
+{
+    uint32_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four *to = (four *)(void *)(y + i);
+        four v = *(const four *)(const void *)(a->x + i) * a->weight;
+        if (add)
+            v = *to + v;
+        *to = v + *(const four *)(const void *)(b->x + i) * b->weight;
+    }
+    for (; i < n; i++) {
+        const float v = add ? y[i] + a->weight * a->x[i] : a->weight * a->x[i];
+        y[i] = v + b->weight * b->x[i];
+    }
+}
+
+static void smooth_range(void *arg, size_t begin, size_t end)
 {
     const struct resize_job *j = arg;
-    uint32_t last = j->out->rank - 1;
-    const struct resize_tap *t = j->taps[last];
-    for (size_t row = begin; row < end; row++) {
+    const uint32_t last = j->out->rank - 1, columns = j->out->dim[last];
+    for (uint32_t first = 0; first < columns; first += STRIP) {
+        const uint32_t n = columns - first < STRIP ? columns - first : STRIP;
         uint32_t index[PITH_MAX_RANK];
-        row_indices(j->out, row, index);
-        float *y = (float *)(void *)j->y + row * j->out->dim[last];
-        for (uint32_t corner = 0; corner < 1u << j->n_sampled; corner++) {
-            float weight;
-            size_t from = corner_row(j, index, corner, &weight);
-            const float *x = (const float *)(const void *)j->x + from * j->in->dim[last];
-            for (uint32_t i = 0; i < j->out->dim[last]; i++) {
-                float v = x[t[i].low] * (1.0f - t[i].w) + x[t[i].high] * t[i].w;
-                /* The first corner writes, the others add: no pass to clear y. */
-                y[i] = corner == 0 ? weight * v : y[i] + weight * v;
+        struct kept_rows kept;
+        memset(kept.number, 0xff, sizeof kept.number);
+        row_indices(j->out, begin, index);
+        for (size_t row = begin; row < end; row++, next_row(j->out, index)) {
+            float *y = (float *)(void *)j->y + row * columns + first;
+            for (uint32_t c = 0; j->n_sampled && c < 1u << j->tap_bits * j->n_sampled; c += 2) {
+                struct weighted_row pair[2];
+                for (uint32_t k = 0; k < 2; k++) {
+                    const struct corner corner = corner_of(j, index, c + k);
+                    pair[k].weight = corner.weight;
+                    pair[k].x = kept_row(j, &kept, &corner, first, n);
+                }
+                if (c == 0)
+                    add_rows(&pair[0], &pair[1], y, n, false);
+                else
+                    add_rows(&pair[0], &pair[1], y, n, true);
             }
+            if (!j->n_sampled)
+                sample_row(j, (const float *)(const void *)j->x + row * j->in->dim[last], first, n,
+                           y);
         }
     }
-}
-
-/* As corner_row, two bits of `corner` for each sampled axis. 4^n rows; 16 for pictures. */
-static size_t cubic_row(const struct resize_job *j, const uint32_t *index, uint32_t corner,
-                        float *weight)
-{
-    uint32_t at[PITH_MAX_RANK];
-    for (uint32_t i = 0; i + 1 < j->in->rank; i++)
-        at[i] = index[i];
-    *weight = 1.0f;
-    for (uint32_t k = 0; k < j->n_sampled; k++) {
-        const struct cubic_tap *t = &j->cubic[j->sampled[k]][index[j->sampled[k]]];
-        at[j->sampled[k]] = t->at[corner >> 2 * k & 3u];
-        *weight *= t->w[corner >> 2 * k & 3u];
-    }
-    size_t row = 0;
-    for (uint32_t i = 0; i + 1 < j->in->rank; i++)
-        row = row * j->in->dim[i] + at[i];
-    return row;
-}
-
-static void cubic_range(void *arg, size_t begin, size_t end)
-{
-    const struct resize_job *j = arg;
-    uint32_t last = j->out->rank - 1;
-    const struct cubic_tap *t = j->cubic[last];
-    for (size_t row = begin; row < end; row++) {
-        uint32_t index[PITH_MAX_RANK];
-        row_indices(j->out, row, index);
-        float *y = (float *)(void *)j->y + row * j->out->dim[last];
-        for (uint32_t corner = 0; corner < 1u << 2 * j->n_sampled; corner++) {
-            float weight;
-            size_t from = cubic_row(j, index, corner, &weight);
-            const float *x = (const float *)(const void *)j->x + from * j->in->dim[last];
-            for (uint32_t i = 0; i < j->out->dim[last]; i++) {
-                /* Where the last axis is not sampled it is as long as the input's; the other
-                 * branch only keeps the index in range for the compiler's view of a sampled one. */
-                float v = x[i < j->in->dim[last] ? i : 0];
-                if (j->last_sampled)
-                    v = x[t[i].at[0]] * t[i].w[0] + x[t[i].at[1]] * t[i].w[1] +
-                        x[t[i].at[2]] * t[i].w[2] + x[t[i].at[3]] * t[i].w[3];
-                y[i] = corner == 0 ? weight * v : y[i] + weight * v;
-            }
-        }
-    }
-}
-
-/* Taps of all sampled axes behind each other in scratch. */
-static void run_cubic(const struct op_args *args, const struct op_env *env, struct resize_job *job)
-{
-    struct cubic_tap *taps = env->scratch;
-    uint32_t rank = job->out->rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        struct axis_rule r = axis_rule(args, i);
-        if (!is_sampled(&r))
-            continue;
-        for (uint32_t o = 0; o < r.out; o++)
-            taps[o] = make_cubic_tap(&r, o);
-        job->cubic[i] = taps;
-        taps += r.out;
-        if (i + 1 < rank)
-            job->sampled[job->n_sampled++] = i;
-        else
-            job->last_sampled = true;
-    }
-    pith_op_range(env, shape_product(job->out, 0, rank - 1),
-                  4 * (size_t)job->out->dim[rank - 1] << 2 * job->n_sampled, cubic_range, job);
 }
 
 /* The taps of an axis that is not sampled are the identity. So that nearest_range and
@@ -356,32 +440,59 @@ bool pith_resize_taps(const struct op_args *args, uint32_t axis, struct resize_t
     return sampled;
 }
 
+/* Taps of all sampled axes behind each other in scratch. */
+static void set_cubic(const struct op_args *args, struct cubic_tap *taps, struct resize_job *job)
+{
+    const uint32_t rank = job->out->rank;
+    for (uint32_t i = rank; i-- > 0;) {
+        struct axis_rule r = axis_rule(args, i);
+        if (!is_sampled(&r))
+            continue;
+        for (uint32_t o = 0; o < r.out; o++)
+            taps[o] = make_cubic_tap(&r, o);
+        job->cubic[i] = taps;
+        taps += r.out;
+        if (i + 1 < rank)
+            job->sampled[job->n_sampled++] = i;
+        else
+            job->last_sampled = true;
+    }
+}
+
+static void set_taps(const struct op_args *args, struct resize_tap *taps, struct resize_job *job)
+{
+    const uint32_t rank = job->out->rank;
+    for (uint32_t i = rank; i-- > 0;) {
+        const bool sampled = pith_resize_taps(args, i, taps);
+        if (i + 1 == rank)
+            job->last_sampled = sampled;
+        else if (sampled)
+            job->sampled[job->n_sampled++] = i;
+        job->taps[i] = taps;
+        taps += job->out->dim[i];
+    }
+}
+
 static void run_resize(const struct op_args *args, const struct op_env *env)
 {
     const struct tview *x = args->in[0], *y = args->out[0];
-    struct resize_job job = {&x->shape, &y->shape, x->data, y->data, pith_type_bytes(x->type),
-                             0,         {0},       {0},     {0},     false};
-    uint32_t rank = y->shape.rank;
+    struct resize_job job = {.in = &x->shape, .out = &y->shape, .x = x->data, .y = y->data};
+    const uint32_t rank = y->shape.rank;
+    job.bytes = pith_type_bytes(x->type);
     if (rank == 0) {
         memcpy(y->data, x->data, job.bytes);
         return;
     }
-    if (args->attr[ATTR_RESIZE_MODE] == RESIZE_CUBIC) {
-        run_cubic(args, env, &job);
-        return;
-    }
-    struct resize_tap *taps = env->scratch;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (pith_resize_taps(args, i, taps) && i + 1 < rank)
-            job.sampled[job.n_sampled++] = i;
-        job.taps[i] = taps;
-        taps += y->shape.dim[i];
-    }
-    bool linear = args->attr[ATTR_RESIZE_MODE] == RESIZE_LINEAR;
+    job.tap_bits = (uint32_t)args->attr[ATTR_RESIZE_MODE]; /* as the modes are numbered */
+    if (job.tap_bits == RESIZE_CUBIC)
+        set_cubic(args, env->scratch, &job);
+    else
+        set_taps(args, env->scratch, &job);
+    job.times = job.tap_bits ? 0 : times_of(&job);
     /* Corners multiply a row's work. */
-    size_t row_work = (size_t)y->shape.dim[rank - 1] << (linear ? job.n_sampled : 0);
+    const size_t row_work = (size_t)y->shape.dim[rank - 1] << job.tap_bits * job.n_sampled;
     pith_op_range(env, shape_product(&y->shape, 0, rank - 1), row_work,
-                  linear ? linear_range : nearest_range, &job);
+                  job.tap_bits ? smooth_range : nearest_range, &job);
 }
 
 static const struct attr_field fields[] = {

@@ -216,6 +216,72 @@ TEST(test_split_many)
     one_op_close(&t);
 }
 
+#define RAMP_RANK 4u
+
+/* What stands at place i of an axis-aligned ramp of these sizes, all indices times `step`. */
+static float ramp_at(const uint32_t *dims, size_t i, const float *step)
+{
+    float sum = 0;
+    for (uint32_t axis = RAMP_RANK; axis-- > 0; i /= dims[axis])
+        sum += (float)(i % dims[axis]) * step[axis];
+    return sum;
+}
+
+/* Linear sampling gives a ramp again, here without rounding, along whatever axes. */
+TEST(test_resize_of_a_ramp)
+{
+    const uint32_t dims[RAMP_RANK] = {3, 4, 5, 80};
+    float x[3 * 4 * 5 * 80], step[RAMP_RANK] = {64, 16, 4, 1};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = ramp_at(dims, i, step);
+    for (uint32_t axes = 0; axes < 1u << RAMP_RANK; axes++) {
+        uint32_t out[RAMP_RANK];
+        float part[RAMP_RANK];
+        struct one_op t;
+        open_f32(&t, PITH_OP_RESIZE, RAMP_RANK, dims, x);
+        for (uint32_t i = 0; i < RAMP_RANK; i++) {
+            out[i] = axes >> i & 1 ? 2 * dims[i] - 1 : dims[i];
+            part[i] = axes >> i & 1 ? step[i] / 2 : step[i];
+        }
+        one_op_list(&t, ATTR_RESIZE_DIMS, RAMP_RANK, (const int32_t *)out);
+        t.attr[ATTR_RESIZE_MODE] = 1;
+        t.attr[ATTR_RESIZE_COORD] = 2; /* corners lie on corners */
+        const size_t n = (size_t)out[0] * out[1] * out[2] * out[3];
+        float *y = malloc(n * sizeof *y);
+        for (size_t i = 0; i < n; i++)
+            y[i] = ramp_at(out, i, part);
+        one_op_expect(&t, RAMP_RANK, out, y);
+        free(y);
+    }
+}
+
+/* Elements of each size, written two and three times. */
+TEST(test_resize_repeats)
+{
+    const enum pith_type types[] = {PITH_U8, PITH_F32, PITH_I64};
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        for (int32_t times = 2; times <= 3; times++) {
+            const size_t bytes = pith_type_bytes(types[k]);
+            _Alignas(8) uint8_t x[6 * 8];
+            for (size_t i = 0; i < sizeof x; i++)
+                x[i] = (uint8_t)(i + 1);
+            struct one_op t;
+            one_op_open(&t, PITH_OP_RESIZE, 1, 1);
+            one_op_in(&t, 0, types[k], DIMS(2, 3), x);
+            one_op_list(&t, ATTR_RESIZE_DIMS, LIST(2 * times, 3 * times));
+            t.attr[ATTR_RESIZE_COORD] = 1;
+            t.attr[ATTR_RESIZE_NEAREST] = 2;
+            assert_int_equal(one_op_shape(&t), PITH_OK);
+            one_op_run(&t, false);
+            const uint8_t *y = t.out[0].data;
+            for (int32_t r = 0; r < 2 * times; r++)
+                for (int32_t c = 0; c < 3 * times; c++)
+                    assert_memory_equal(y + (size_t)(r * 3 * times + c) * bytes,
+                                        x + (size_t)(r / times * 3 + c / times) * bytes, bytes);
+            one_op_close(&t);
+        }
+}
+
 TEST(test_pad_mirrors_uncropped)
 {
     /* begin crops 2, end mirrors the whole tensor: 2 3 4 | 3 2 1 */
