@@ -77,12 +77,27 @@ static void every_second(const uint32_t *src, uint32_t *dst, size_t n)
     gather_uint32_t(src + 2 * i, 2, dst + i, 1, n - i);
 }
 
+#define MANY 64u
+
+/* One element MANY times or more: what is written already is copied. */
+static void repeat(const void *src, uint8_t *dst, size_t n, size_t bytes)
+{
+    size_t done = bytes, piece;
+    memcpy(dst, src, bytes);
+    for (; done < n * bytes; done += piece) {
+        piece = done < n * bytes - done ? done : n * bytes - done;
+        memcpy(dst + done, dst, piece);
+    }
+}
+
 /* n elements, `step` apart in the source and `apart` in the destination. */
 void pith_copy_row(const void *src, ptrdiff_t step, void *dst, size_t apart, size_t n,
                    uint32_t bytes)
 {
     if (step == 1 && apart == 1)
         pith_copy_bytes(dst, src, n * bytes);
+    else if (step == 0 && apart == 1 && n >= MANY)
+        repeat(src, dst, n, bytes);
     else if (bytes == 1)
         gather_uint8_t(src, step, dst, apart, n);
     else if (bytes == 2)

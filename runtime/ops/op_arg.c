@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* op_arg.c - ArgMax and ArgMin along one axis: places as i64, the first of equals or the last. A
  * NaN is found only at the first place, where nothing compares with it. Columns behind the axis
- * are searched 16 at a time.
+ * are searched side by side.
  *
  * With `last` a later equal element replaces an earlier one; integers are compared in their own
  * type: a conversion to f32 would make neighbours above 2^24 equal. */
@@ -12,7 +12,8 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 
-#define COLUMNS 16u
+#define COLUMNS 128u /* side by side: neighbours in memory belong to different searches */
+#define LANES 4u
 
 /* Reduced axes stay as 1 (ATTR_ARG_KEEP) or go. A bool is no number, so it has no largest. */
 static enum pith_status shape_arg(const struct op_args *args)
@@ -41,8 +42,6 @@ struct arg_job {
     size_t n, inner, blocks;
 };
 
-/* Sixteen columns are searched side by side, because along an outer axis neighbours in memory
- * belong to different searches. */
 #define SEARCH(T)                                                                                  \
     static void search_##T(const struct arg_job *j, const T *x, int64_t *y, size_t width)          \
     {                                                                                              \
@@ -69,6 +68,32 @@ SEARCH(uint16_t)
 SEARCH(int32_t)
 SEARCH(int64_t)
 
+typedef float floats __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t places __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+/* Floats, which are the most common ones, as vectors; i fits 32 bits. */
+static void search_columns(const struct arg_job *j, const float *x, int64_t *y, size_t width)
+{
+    const size_t vectors = width / LANES;
+    floats best[COLUMNS / LANES];
+    places place[COLUMNS / LANES];
+    memset(place, 0, sizeof place);
+    for (size_t k = 0; k < vectors; k++)
+        best[k] = *(const floats *)(const void *)(x + k * LANES);
+    for (size_t i = 1; i < j->n; i++)
+        for (size_t k = 0; k < vectors; k++) {
+            const floats v = *(const floats *)(const void *)(x + i * j->inner + k * LANES);
+            places better = j->is_min ? v < best[k] : v > best[k];
+            if (j->last)
+                better |= v == best[k];
+            place[k] = (better & (int32_t)i) | (~better & place[k]);
+            best[k] = (floats)((better & (places)v) | (~better & (places)best[k]));
+        }
+    for (size_t c = 0; c < vectors * LANES; c++)
+        y[c] = place[c / LANES][c % LANES];
+    search_float(j, x + vectors * LANES, y + vectors * LANES, width - vectors * LANES);
+}
+
 /* Items are blocks of columns, so that one search is never cut among threads. */
 static void arg_range(void *arg, size_t begin, size_t end)
 {
@@ -80,7 +105,7 @@ static void arg_range(void *arg, size_t begin, size_t end)
         int64_t *y = j->y + outer * j->inner + first;
         switch (row_type_of(j->type)) {
         case ROW_F32:
-            search_float(j, (const float *)j->x + at, y, width);
+            search_columns(j, (const float *)j->x + at, y, width);
             break;
         case ROW_I8:
             search_int8_t(j, (const int8_t *)j->x + at, y, width);

@@ -7,6 +7,8 @@
  * ONNX LRN-13, of AlexNet (Krizhevsky et al. 2012, section 3.3), over channels only. Each
  * channel sums its window anew instead of sliding it: a running sum would add and take away in
  * f32 and drift, and depend on where a thread began. */
+#include "kernels/kernels.h"
+#include "kernels/ref/elementwise_f32.h"
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
@@ -29,7 +31,47 @@ struct lrn_job {
     float *y;
     size_t channels, pixels, size;
     float alpha, beta, bias;
+    const struct elementwise_rows *rows; /* NULL: none */
 };
+
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* sum[i] += x[i]^2 */
+static void add_squares(const float *x, float *sum, size_t n)
+{
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const four v = *(const four *)(const void *)(x + i);
+        *(four *)(void *)(sum + i) += v * v;
+    }
+    for (; i < n; i++)
+        sum[i] += x[i] * x[i];
+}
+
+static void square_roots(const struct lrn_job *j, const float *x, float *y, size_t n)
+{
+    if (j->rows)
+        j->rows->unary(UNARY_SQRT, 0, 0, x, y, n);
+    for (size_t i = 0; i < n && !j->rows; i++)
+        y[i] = pith_sqrt_f32(x[i]);
+}
+
+/* v[i]^beta in its place; AlexNet's 3/4 by two square roots. */
+static void powers(const struct lrn_job *j, float *v, size_t n)
+{
+    float quarter[PIXELS];
+    if (j->beta == 0.75f) {
+        square_roots(j, v, v, n);
+        square_roots(j, v, quarter, n);
+        for (size_t i = 0; i < n; i++)
+            v[i] *= quarter[i];
+    } else if (j->rows) {
+        j->rows->binary[BINARY_POWER](v, 1, &j->beta, 0, v, n);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            v[i] = pith_pow_f32(v[i], j->beta);
+    }
+}
 
 /* Channel c of n <= PIXELS pixels. x: [C, pixels], y: [n], both from the first of these pixels.
  * A column of pixels shares its window, so the inner loop is over neighbours in memory. */
@@ -42,11 +84,13 @@ static void lrn_block(const struct lrn_job *j, const float *x, size_t c, float *
     end = end > j->channels ? j->channels : end;
     float sum[PIXELS] = {0};
     for (size_t k = begin; k < end; k++)
-        for (size_t i = 0; i < n; i++)
-            sum[i] += x[k * j->pixels + i] * x[k * j->pixels + i];
-    float share = j->alpha / (float)j->size;
+        add_squares(x + k * j->pixels, sum, n);
+    const float share = j->alpha / (float)j->size;
     for (size_t i = 0; i < n; i++)
-        y[i] = x[c * j->pixels + i] * pith_pow_f32(j->bias + share * sum[i], -j->beta);
+        sum[i] = j->bias + share * sum[i];
+    powers(j, sum, n);
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[c * j->pixels + i] / sum[i];
 }
 
 /* Items are planes n * C + c. */
@@ -75,8 +119,9 @@ static void run_lrn(const struct op_args *args, const struct op_env *env)
         .alpha = attr_f32(args->attr, ATTR_LRN_ALPHA),
         .beta = attr_f32(args->attr, ATTR_LRN_BETA),
         .bias = attr_f32(args->attr, ATTR_LRN_BIAS),
+        .rows = env->kernels ? env->kernels->row.elementwise : NULL,
     };
-    /* A power costs about as much as 16 elements. */
+    /* Powers and windows cost about as much as 16 elements. */
     pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.pixels * 16, lrn_range, &job);
 }
 

@@ -50,7 +50,7 @@ struct reduce_job {
     size_t rows, step;      /* of columns of f32: the innermost reduced axis */
     const struct row_kernels *row_kernels;
     bool extreme; /* Max or Min of f32 */
-    bool follow;  /* its rows lie behind one another */
+    bool follow;  /* rows of those, or short ones of a sum, lie behind one another */
 };
 
 /* ---- f32 --------------------------------------------------------------------------------- */
@@ -88,6 +88,19 @@ static float extreme(const struct reduce_job *j, const float *x, size_t n, float
     return y;
 }
 
+/* As pith_long_sum_f32 of exp(x - minus). */
+static double long_sum_exp(const struct reduce_job *j, const float *x, size_t n, float minus)
+{
+    float e[LONG_SUM_PIECE];
+    double sum = 0;
+    for (size_t at = 0, piece; at < n; at += piece) {
+        piece = n - at < LONG_SUM_PIECE ? n - at : LONG_SUM_PIECE;
+        j->row_kernels->exp(x + at, minus, e, piece);
+        sum += (double)pith_sum_f32(e, piece);
+    }
+    return sum;
+}
+
 /* acc joined by a row of n elements; `minus` is what LogSumExp subtracts. In double where
  * elements are f32: K products or sums then lose no more than one rounding for K < 2^29. */
 static double join_row(const struct reduce_job *j, int32_t kind, double acc, const float *x,
@@ -108,7 +121,7 @@ static double join_row(const struct reduce_job *j, int32_t kind, double acc, con
     case REDUCE_SUM_SQUARE:
         return acc + pith_long_sum_square_f32(x, 0.0f, n);
     case REDUCE_LOG_SUM_EXP:
-        return acc + pith_long_sum_exp_f32(x, minus, n);
+        return acc + long_sum_exp(j, x, n, minus);
     case REDUCE_SUM:
     case REDUCE_LOG_SUM:
     case REDUCE_END:
@@ -117,10 +130,33 @@ static double join_row(const struct reduce_job *j, int32_t kind, double acc, con
     return acc + pith_long_sum_f32(x, n);
 }
 
-/* Columns are independent, so each loop becomes vectors. */
 #define EACH_COLUMN(value)                                                                         \
     for (size_t c = 0; c < width; c++)                                                             \
     acc[c] = (value)
+
+typedef double two_f64 __attribute__((vector_size(16), aligned(8), may_alias));
+typedef int64_t two_i64 __attribute__((vector_size(16)));
+
+static inline two_f64 size_of(two_f64 v, bool squared)
+{
+    if (squared)
+        return v * v;
+    return (two_f64)((two_i64)v & INT64_MAX);
+}
+
+/* acc[c] += x[c]^2 or |x[c]| */
+static inline __attribute__((always_inline)) void add_sizes(double *acc, const float *x,
+                                                            size_t width, const bool squared)
+{
+    size_t c = 0;
+    for (; c + 4 <= width; c += 4) {
+        two_f64 *to = (two_f64 *)(void *)(acc + c);
+        to[0] += size_of((two_f64){(double)x[c], (double)x[c + 1]}, squared);
+        to[1] += size_of((two_f64){(double)x[c + 2], (double)x[c + 3]}, squared);
+    }
+    for (; c < width; c++)
+        acc[c] += size_of((two_f64){(double)x[c]}, squared)[0];
+}
 
 /* acc[c] joined by x[c], of kinds that have no kernel. */
 static void join_columns(int32_t kind, double *acc, const float *x, size_t width,
@@ -132,11 +168,11 @@ static void join_columns(int32_t kind, double *acc, const float *x, size_t width
         EACH_COLUMN(acc[c] * (double)x[c]);
         break;
     case REDUCE_L1:
-        EACH_COLUMN(acc[c] + (double)(x[c] < 0.0f ? -x[c] : x[c]));
+        add_sizes(acc, x, width, false);
         break;
     case REDUCE_L2:
     case REDUCE_SUM_SQUARE:
-        EACH_COLUMN(acc[c] + (double)x[c] * (double)x[c]);
+        add_sizes(acc, x, width, true);
         break;
     /* Through f32, with the exp that everything else uses. */
     case REDUCE_LOG_SUM_EXP:
@@ -248,6 +284,11 @@ REDUCE_INTEGER(int64_t, uint64_t)
 static void reduce_range(void *arg, size_t begin, size_t end)
 {
     const struct reduce_job *j = arg;
+    if (j->follow && !j->extreme) {
+        j->row_kernels->sum_rows((const float *)j->x + begin * j->row, (float *)j->y + begin,
+                                 end - begin, j->row);
+        return;
+    }
     if (j->follow) {
         const float turn = j->kind == REDUCE_MAX ? 1.0f : -1.0f;
         float *y = (float *)j->y + begin;
@@ -282,7 +323,9 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
     job.extreme = job.type == PITH_F32 && (job.kind == REDUCE_MAX || job.kind == REDUCE_MIN);
     job.columns = COLUMNS;
     job.row_kernels = pith_row_kernels(env->kernels);
-    job.follow = job.extreme && pith_rows_follow(&job.kept, &job.reduced, job.row);
+    const bool short_sum =
+        job.type == PITH_F32 && job.kind == REDUCE_SUM && job.row <= LONG_SUM_PIECE;
+    job.follow = (job.extreme || short_sum) && pith_rows_follow(&job.kept, &job.reduced, job.row);
     const size_t count = job.reduced.count;
     if (job.type == PITH_F32 && job.row == 1) {
         job.rows = pith_walk_pop_axis(&job.reduced, &job.step);

@@ -43,23 +43,30 @@ struct softmax_job {
     bool is_log;
 };
 
-/* NaN anywhere makes the row NaN, by the exponentials, not by the maximum. */
-static float largest(const float *x, size_t n)
-{
-    float m = x[0];
-    for (size_t i = 1; i < n; i++)
-        m = x[i] > m ? x[i] : m;
-    return m;
-}
+#define BLOCK 256u /* exponentials at a time */
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
+/* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
 static void log_softmax_row(const struct softmax_job *j, const float *x, float *y)
 {
-    float max = largest(x, j->n), lane[LANES] = {0};
-    for (size_t i = 0; i < j->n; i++)
-        /* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
-        lane[i % LANES] += pith_exp_f32(x[i] - max);
-    float log_sum = pith_log_f32(pith_sum_f32(lane, LANES));
-    for (size_t i = 0; i < j->n; i++)
+    float max, e[BLOCK], lane[LANES];
+    four a = {0}, b = a, c = a, d = a;
+    j->row->extreme_rows(x, 1.0f, &max, 1, j->n);
+    for (size_t at = 0; at < j->n; at += BLOCK) {
+        const size_t n = j->n - at < BLOCK ? j->n - at : BLOCK;
+        j->row->exp(x + at, max, e, n);
+        memset(e + n, 0, (BLOCK - n) * sizeof *e);
+        for (const float *v = e; v < e + n; v += LANES) {
+            const four *of = (const void *)v;
+            a += of[0], b += of[1], c += of[2], d += of[3];
+        }
+    }
+    memcpy(lane, (const four[]){a, b, c, d}, sizeof lane);
+    const float log_sum = pith_log_f32(pith_sum_f32(lane, LANES));
+    size_t i = 0;
+    for (; i + 4 <= j->n; i += 4)
+        *(four *)(void *)(y + i) = *(const four *)(const void *)(x + i) - max - log_sum;
+    for (; i < j->n; i++)
         y[i] = (x[i] - max) - log_sum;
 }
 
@@ -67,16 +74,18 @@ static void log_softmax_row(const struct softmax_job *j, const float *x, float *
  * the columns beside it. */
 static void log_softmax_columns(const struct softmax_job *j, const float *x, float *y, size_t width)
 {
-    float max[COLUMNS], sum[COLUMNS] = {0};
+    float max[COLUMNS], sum[COLUMNS] = {0}, e[COLUMNS];
     memcpy(max, x, width * sizeof *max);
     for (size_t i = 1; i < j->n; i++)
         for (size_t c = 0; c < width; c++)
             max[c] = x[i * j->inner + c] > max[c] ? x[i * j->inner + c] : max[c];
-    for (size_t i = 0; i < j->n; i++)
-        for (size_t c = 0; c < width; c++) {
+    for (size_t i = 0; i < j->n; i++) {
+        for (size_t c = 0; c < width; c++)
             y[i * j->inner + c] = x[i * j->inner + c] - max[c];
-            sum[c] += pith_exp_f32(y[i * j->inner + c]);
-        }
+        j->row->exp(y + i * j->inner, 0.0f, e, width);
+        for (size_t c = 0; c < width; c++)
+            sum[c] += e[c];
+    }
     for (size_t c = 0; c < width; c++)
         sum[c] = pith_log_f32(sum[c]);
     for (size_t i = 0; i < j->n; i++)

@@ -58,7 +58,7 @@ struct tile_job {
     const struct shape *x, *y;
     const uint8_t *src;
     uint8_t *dst;
-    uint32_t axis; /* of y: the last repeated one */
+    uint32_t axis; /* of y: those before it number the blocks */
     size_t row_bytes, repeats;
     uint32_t bytes; /* of an element */
 };
@@ -101,6 +101,9 @@ static void run_tile(const struct op_args *args, const struct op_env *env)
         job.axis = axis - 1;
         job.row_bytes *= dim_of(&x->shape, rank, job.axis);
         job.repeats = y->shape.dim[job.axis] / dim_of(&x->shape, rank, job.axis);
+        while (job.axis > 0 && dim_of(&x->shape, rank, job.axis) == 1 &&
+               dim_of(&x->shape, rank, job.axis - 1) == 1)
+            job.repeats *= y->shape.dim[--job.axis];
     }
     pith_op_range(env, shape_product(&y->shape, 0, job.axis), job.repeats * job.row_bytes / 4,
                   tile_range, &job);

@@ -40,7 +40,7 @@ float pith_sum_f32(const float *x, size_t n)
 }
 #endif
 
-#define PIECE 256u
+#define PIECE LONG_SUM_PIECE
 
 /* The sum of `value`, an expression of x[at + i], over x[0..n-1]. */
 #define LONG_SUM(value)                                                                            \
@@ -70,16 +70,4 @@ double pith_long_sum_abs_f32(const float *x, size_t n)
 double pith_long_sum_square_f32(const float *x, float minus, size_t n)
 {
     LONG_SUM((x[at + i] - minus) * (x[at + i] - minus));
-}
-
-double pith_long_sum_exp_f32(const float *x, float minus, size_t n)
-{
-    double sum = 0;
-    for (size_t at = 0; at < n; at += PIECE) {
-        size_t length = n - at < PIECE ? n - at : PIECE;
-        float piece[PIECE];
-        pith_exp_row_f32(x + at, minus, piece, length);
-        sum += (double)pith_sum_f32(piece, length);
-    }
-    return sum;
 }

@@ -11,11 +11,12 @@
 
 float pith_sum_f32(const float *x, size_t n);
 
-/* Long sums: pieces of 256 elements are summed as above and the pieces in double, so that the error
- * does not grow with n. Of x[i]; of |x[i]|; of (x[i] - minus)^2; of exp(x[i] - minus). */
+#define LONG_SUM_PIECE 256u
+
+/* Long sums: pieces of so many elements are summed as above and the pieces in double, so that the
+ * error does not grow with n. Of x[i]; of |x[i]|; of (x[i] - minus)^2. */
 double pith_long_sum_f32(const float *x, size_t n);
 double pith_long_sum_abs_f32(const float *x, size_t n);
 double pith_long_sum_square_f32(const float *x, float minus, size_t n);
-double pith_long_sum_exp_f32(const float *x, float minus, size_t n);
 
 #endif
