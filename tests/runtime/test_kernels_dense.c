@@ -435,6 +435,15 @@ static void depthwise_level(const struct dense_kernels *d)
         g.oh = (high - reach_h) / g.stride_h + 1, g.ow = (wide - reach_w) / g.stride_w + 1;
         check_depthwise(d, g, n++);
     }
+    /* small planes, of which steps may leave the last pixels out: all windows are in the padding */
+    for (uint32_t i = 0; i < 600; i++) {
+        struct conv_geom g = {.c = 1, .o = 1, .h = pick(1, 6), .w = pick(1, 6), .kh = 3, .kw = 3};
+        g.stride_h = pick(1, 9), g.stride_w = pick(1, 9), g.dil_h = g.dil_w = 1;
+        g.pad_top = pick(2, 40), g.pad_left = pick(2, 40);
+        g.oh = (g.h + g.pad_top - g.kh) / g.stride_h + 1;
+        g.ow = (g.w + g.pad_left - g.kw) / g.stride_w + 1;
+        check_depthwise(d, g, i);
+    }
 }
 
 TEST(test_depthwise)

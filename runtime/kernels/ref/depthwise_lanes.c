@@ -24,7 +24,7 @@ bool pith_depthwise_lanes(struct depthwise_lanes *l, const struct depthwise_f32_
     const uint64_t columns = (uint64_t)(g->ow - 1) * g->stride_w + (g->kw - 1) * g->dil_w + 1;
     const uint64_t taps = g->kh * g->kw, floats = DEPTHWISE_FLOATS / lanes;
     if (!job->x_step || job->planes < lanes || rows > floats || columns > floats ||
-        rows * columns + taps > floats ||
+        rows * columns + taps > floats || g->pad_top > rows || g->pad_left > columns ||
         (uint64_t)g->oh * g->ow + LANES_ABREAST > DEPTHWISE_SUMS / 2 / lanes ||
         !lanes_pay(g, lanes))
         return false;
