@@ -195,8 +195,9 @@ static void row_taps(const struct pool_axis *axis, const float *x, tap_fn *tap, 
     }
 }
 
-/* 640 bytes, which stay in the first cache between the two passes. */
-#define SPAN 160 /* input columns reduced at once, on the stack */
+/* Input columns reduced at once, on the stack: windows that a kernel takes have its order of sums.
+ */
+#define SPAN ((int64_t)POOL_COLUMNS)
 
 /* Outputs [first, first + n) of row oh: reduces the window's rows column by column, then the
  * columns. Any n for which the windows span at most SPAN columns. */
@@ -422,7 +423,7 @@ static bool kernel_takes(const struct pool_axis *h, const struct pool_axis *w)
 {
     const int64_t limit = 1 << 27;
     return h->in < limit && w->in < limit && w->stride < limit &&
-           (w->kernel - 1) * w->dilation < (int64_t)POOL_COLUMNS;
+           (w->kernel - 1) * w->dilation < SPAN;
 }
 
 /* false: there is no kernel for it. */
