@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_streams.c - constants whose support and indices are one stream: adaptive, or by classes
- * (docs/format-streams.md, sections 8 and 12). Classes are decoded ten times as fast; which a file
+ * (docs/format-streams.md, sections 8 and 11). Classes are decoded ten times as fast; which a file
  * holds is decided by the bytes and the time of both. */
 #include <stdlib.h>
 #include "base/error_fill.h"
@@ -59,7 +59,7 @@ static void use_adaptive(struct pack_const *consts, struct pack_const *adaptive,
                          struct pack_tables *tables)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!pith_pack_is_streamed(&adaptive[i]) && !pith_pack_is_streamed(&consts[i]))
+        if (adaptive[i].w.code != CODE_ADAPTIVE && !pith_pack_is_streamed(&consts[i]))
             continue;
         pith_out_clear(&consts[i].index);
         consts[i] = adaptive[i];

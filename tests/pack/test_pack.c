@@ -429,8 +429,8 @@ TEST(constants_fill_their_shapes)
     pith_model_free(m);
 }
 
-/* One layer of rows x cols in 7 levels; spread: of the logarithm of what each row and each column
- * is multiplied by. */
+/* A layer of rows x cols in 7 levels, and one of floats; spread: of the logarithm of what each row
+ * and each column is multiplied by. */
 static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double spread)
 {
     struct sample_random r = sample_random_of(9);
@@ -440,7 +440,10 @@ static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double s
     uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, cols});
     m->inputs[m->n_inputs++] = x;
     x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){rows, cols});
+    x = add_layer(m, &r, PITH_OP_GEMM, "floats", x, 2, (const uint32_t[]){20, rows});
     m->outputs[m->n_outputs++] = x;
+    sample_prune(m, m->nodes[1].in[1], 0.2);
+    m->values[m->nodes[1].in[1]].constant->code = spread > 0 ? PITH_CODE_ADAPTIVE : PITH_CODE_PLAIN;
     struct pith_const *k = m->values[m->nodes[0].in[1]].constant;
     sample_integers(m, k, 3, 1);
     k->mask = NULL;
@@ -458,7 +461,7 @@ static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double s
 }
 
 /* Classes where they cost hardly more bytes; where rows and columns differ, what learns is smaller
- * and taken, unless it takes more than a second to decode. */
+ * and taken, unless it takes more than a second to decode; floats are coded as the others are. */
 TEST(streams_are_chosen_by_bytes_and_time)
 {
     static const struct {
@@ -474,6 +477,7 @@ TEST(streams_are_chosen_by_bytes_and_time)
         struct pith_error err;
         assert_int_equal(pith_graph_open(file.data, file.bytes, 0, &o, &err), PITH_OK);
         assert_int_equal(o.g.weights[0].code, want[i].code);
+        assert_int_equal(o.g.weights[2].code == CODE_ADAPTIVE, want[i].code == CODE_ADAPTIVE);
         pith_graph_close(&o);
         struct pith_model *back = unpack(&file);
         const struct pith_const *a = m->values[m->nodes[0].in[1]].constant;
