@@ -87,10 +87,12 @@ bool pith_adaptive_ended(const struct adaptive *a)
     return c->at == c->end && c->missing == zeros && c->code == last_code(c->low, c->high);
 }
 
+/* Behind its end a stream has 4 zeros at most. */
 enum pith_status pith_adaptive_floats(struct adaptive *a, float *value, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         value[i] = f32_from_bits(code_float(a, 0));
     a->floats -= n;
-    return a->floats > 0 || pith_adaptive_ended(a) ? PITH_OK : PITH_ERR_CORRUPT;
+    return (a->floats ? a->coder.missing <= 4 : pith_adaptive_ended(a)) ? PITH_OK
+                                                                        : PITH_ERR_CORRUPT;
 }

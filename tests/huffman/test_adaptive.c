@@ -155,6 +155,17 @@ TEST(test_end)
         }
 }
 
+/* So that a few bytes do not stand for work without end. */
+TEST(test_floats_end_where_bytes_do)
+{
+    static struct adaptive a;
+    const uint8_t few[2] = {0xb8, 0xff};
+    struct weight w = {.type = PITH_F32, .count = 1000, .nnz = 1000, .index_stream = {few, 2}};
+    float some[10];
+    assert_int_equal(pith_adaptive_open(&a, &w, NULL), PITH_OK);
+    assert_int_equal(pith_adaptive_floats(&a, some, 10), PITH_ERR_CORRUPT);
+}
+
 /* Integers of a codebook, floats of any support that is not in the stream. */
 TEST(test_what_is_allowed)
 {
