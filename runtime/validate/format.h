@@ -156,7 +156,6 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
 /* The head of an adaptive tensor; HEAD_ADAPTIVE: a common head follows. */
 uint8_t pith_weight_adaptive_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
-uint8_t pith_short_head(uint32_t number); /* 0..SHORT_HEADS-1 */
 /* The one shape code allowed for s behind prev (NULL: first tensor). */
 uint32_t pith_shape_code(const struct shape *s, const struct shape *prev);
 /* Inputs a node has when its wiring is not written out; 0: it must be. */

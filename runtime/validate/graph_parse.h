@@ -32,8 +32,7 @@ struct graph_parse {
     struct shape prev_shape;
     bool has_prev;
     uint32_t prev_centroids[2]; /* of vectors (rank < 2), of others; 0: no codebook yet */
-    /* For errors and for `source`, which counts back from it. */
-    uint32_t weight_at; /* number of the tensor */
+    uint32_t weight_at;         /* number of the tensor */
 
     /* nodes */
     const uint8_t
