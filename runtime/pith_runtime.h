@@ -45,7 +45,7 @@ uint32_t pith_version(void);
 uint32_t pith_cpu_features(void);
 
 /* Of the class of machines with these PITH_CPU_ bits. *name (may be NULL): "scalar", "neon",
- * "avx2", "avx512", "vbmi", "amx". */
+ * "avx2", "avx512", "vbmi", "avxvnni", "amx". */
 void pith_costs_of(uint32_t features, struct pith_costs *costs, const char **name);
 
 /* One executed step of a plan. */

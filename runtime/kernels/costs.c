@@ -24,6 +24,10 @@ static const struct {
      PITH_CPU_AVX512,
      {{26, 30, 90, 220, 210, 0}, {175, 105, 52}, 420, 215, 32, {32, 20}}},
     {"vbmi", PITH_CPU_VBMI, {{26, 30, 90, 220, 210, 110}, {175, 105, 52}, 420, 215, 32, {32, 20}}},
+    /* Sapphire Rapids in machines that hide AMX; quads are Zen 4's. */
+    {"avxvnni",
+     PITH_CPU_VBMI | PITH_CPU_AVXVNNI,
+     {{34, 22, 95, 230, 205, 79}, {200, 55, 53}, 600, 190, 32, {32, 20}}},
     /* Sapphire Rapids. quads: what pruned 1x1 convolutions of MobileNet-v2 take, with the copy of
      * their columns. f32 in L2 is 285 where a matrix has it for itself, which it has not. */
     {"amx",

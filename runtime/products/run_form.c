@@ -267,6 +267,13 @@ enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint3
     return st ? st : pith_run_form_fits(w, rows, cols, k, need);
 }
 
+/* Of dense codebooks, whose rows are whole blocks and end as those of dense products do. */
+static uint64_t coded_work(uint32_t rows, const struct choice *c)
+{
+    const uint32_t block_cols = c->kind == FORM_DENSE4 ? 128 : c->kind == FORM_DENSE5 ? 96 : 64;
+    return (uint64_t)rows * (c->row_bytes / 64 * block_cols + GEMV_ROW_WORK);
+}
+
 /* What the window form takes grows with its windows too: as much as 7 % of all elements stored. */
 static uint64_t batch_cost(const struct weight *w, const struct sparse_kernels *k, uint32_t rows,
                            uint32_t m, const struct choice *c)
@@ -274,8 +281,8 @@ static uint64_t batch_cost(const struct weight *w, const struct sparse_kernels *
     if (c->try_window)
         return cost_of(w->nnz + w->count * 7 / 100, m, k->costs.window_batch);
     if (c->row_bytes && k->rows[c->kind] && k->costs.tiles)
-        return cost_of(w->count, (m + ROWS_A_PASS - 1) / ROWS_A_PASS, speed_of(k, c)) +
-               cost_of(w->count, m, k->costs.tiles);
+        return cost_of(coded_work(rows, c), (m + ROWS_A_PASS - 1) / ROWS_A_PASS, speed_of(k, c)) +
+               cost_of(coded_work(rows, c), m, k->costs.tiles);
     return cost_of(pass_work(w, rows, c), m, speed_of(k, c));
 }
 
