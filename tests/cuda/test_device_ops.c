@@ -43,7 +43,7 @@ static void test_all_cases(void **state)
     (void)state;
     uint32_t known = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        known += run_case(&cases[i]);
+        known += !cases[i].given && run_case(&cases[i]);
     assert_true(known > 200);
 }
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes op_cases.inc: small inputs and the answers of onnxruntime (where it lacks a form, of
-onnx's reference evaluator) for every operator but Conv, Gemm and MatMul.
+onnx's reference evaluator) for every operator but Conv, ConvTranspose, Gemm and MatMul.
 
     python3 tests/runtime/gen_op_cases.py > tests/runtime/op_cases.inc
 
 needs onnx, onnxruntime and numpy. Inputs are not stored: both sides draw them from the same
-generator (draw() here, fill_input() in test_op_cases.c)."""
+generator (draw() here, fill_input() in op_case.h). Of operators that pick, put, repeat and rank
+elements they are, because indices must fit."""
 import struct
 import sys
+import textwrap
 
 import numpy as np
 import onnx
@@ -32,18 +34,20 @@ TYPES = {
 # -fsanitize-coverage=trace-pc), and those that alone noticed one of 380 drawn changes of that code. tests/conformance
 # compares the rest with onnxruntime itself, through whole networks.
 KEPT = {int(n) for n in """
-1 2 3 4 5 6 7 8 9 11 12 14 18 19 20 21 22 23 25 26 27 28 29 30 31 32 33 35 36 37 38 39 40 41 42 43 44 45 46 47
-50 52 53 54 56 58 59 60 63 64 66 68 77 90 92 102 125 126 129 132 133 138 139 141 145 146 151 152 153 154 155 157
-158 159 160 161 162 164 166 167 168 169 170 171 172 173 174 178 180 182 189 190 191 193 198 199 200 208 220 221
-222 231 236 249 251 261 262 269 271 272 278 281 282 291 293 301 303 307 312 314 338 342 347 349 357 359 360 363
-364 365 366 367 368 369 370 371 372 373 374 375 377 378 379 380 381 382 383 384 385 386 389 391 393 395 396 397
-398 399 400 401 402 403 406 407 408 409 410 411 412 413 414 415 416 417 418 419 420 421 424 425 426 427 430 431
-434 436 437 438 439 442 443 444 445 451 462 463 466 467 470 471 474 475 476 477 479 480 482 483 484 487 489 491
-492 493 494 495 496 497 502 503 504 505 506 507 508 513 517 524 526 528 531 533 535 537 540 543 549 552 558 559
-561 564 572 575 576 585 586 588 589 593 594 595 596 597 598 604 606 607 608 609 610 611 614 617 618 619 621 627
-636 637 638 639 643 649 651 652 655 657 676 679 680 681 698 705 709 719 728
+1 2 3 4 5 6 7 8 9 11 12 14 18 19 20 21 22 23 25 26 27 28 29 30 31 32 33 35 36 37 38 39 40 41 42 43 44 45 46 47 50 52
+53 54 56 58 59 60 63 64 66 68 77 90 92 102 125 126 129 132 133 138 139 141 145 146 151 152 153 154 155 157 158 159
+160 161 162 164 166 167 168 169 170 171 172 173 174 178 180 182 189 190 191 193 198 199 200 208 220 221 222 231 236
+249 251 261 262 269 271 272 278 281 282 291 293 301 303 307 312 314 338 342 347 349 357 359 360 363 364 365 366 367
+368 369 370 371 372 373 374 375 377 378 379 380 381 382 383 384 385 386 389 391 393 395 396 397 398 399 400 401 402
+403 406 407 408 409 410 411 412 413 414 415 416 417 418 419 420 421 424 425 426 427 430 431 434 436 437 438 439 442
+443 444 445 451 462 463 466 467 470 471 474 475 476 477 479 480 482 483 484 487 489 491 492 493 494 495 496 497 502
+503 504 505 506 507 508 513 517 524 526 528 531 533 535 537 540 543 549 552 558 559 561 564 572 575 576 585 586 588
+589 593 594 595 596 597 598 604 606 607 608 609 610 611 614 617 618 619 621 627 636 637 638 639 643 649 651 652 655
+657 676 679 680 681 698 705 709 719 728 740 741 745 752 753 755 758 759 766 772 779 785 788 795 796 797 802 803 806
+808 810 813 814 816 819 827 834 840 842 844 846 848 853 855 857 859 861 862 863 873 877 878
 """.split()}
 ort.set_default_logger_severity(4)
+rng = np.random.default_rng(5)
 cases = []
 
 
@@ -67,20 +71,20 @@ def draw(seed, shape, type_name, positive):
     return a.astype(TYPES[type_name][2])
 
 
-def evaluate(op, opset, feeds, consts, attrs, out_types):
-    names = [n for n, _ in feeds]
-    const_names = [f"k{i}" for i in range(len(consts))]
-    ins = names + [n if c is not None else "" for n, c in zip(const_names, consts)]
+def evaluate(op, opset, feeds, consts, attrs, out_types, order=None):
+    ins = order or [f"x{i}" for i in range(len(feeds))] + [
+        f"k{i}" if c is not None else "" for i, c in enumerate(consts)]
     outs = [f"y{i}" for i in range(len(out_types))]
-    node = helper.make_node(op, ins, outs, **attrs)
     graph = helper.make_graph(
-        [node], "case",
-        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-         for n, a in feeds],
-        [helper.make_tensor_value_info(o, TYPES[t][1], None) for o, t in zip(outs, out_types)],
-        [numpy_helper.from_array(c, n) for n, c in zip(const_names, consts) if c is not None])
+        [helper.make_node(op, ins, outs, **attrs)], "case",
+        [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+         for i, a in enumerate(feeds)],
+        [helper.make_tensor_value_info(o, TYPES[t][1], None) if t else onnx.ValueInfoProto(name=o)
+         for o, t in zip(outs, out_types)],
+        [numpy_helper.from_array(np.asarray(c), f"k{i}") for i, c in enumerate(consts)
+         if c is not None])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    feed = dict(feeds)
+    feed = {f"x{i}": a for i, a in enumerate(feeds)}
     try:
         opts = ort.SessionOptions()
         opts.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -97,73 +101,57 @@ def case(op, pith_op, shapes, pith_attr=(), attrs=None, consts=(), opset=17, typ
     """pith_attr: (slot name, value or list) pairs of pith's schema; consts: inputs that are
     attributes in pith."""
     types = types or ["F32"] * len(shapes)
-    out_types = out_types or [types[0]]
     seed = 1000 + 77 * len(cases)
-    feeds = [(f"x{i}", draw(seed + i, s, t, i in positive))
-             for i, (s, t) in enumerate(zip(shapes, types))]
-    results, source = evaluate(op, opset, feeds, list(consts), attrs or {}, out_types)
-    cases.append((pith_op, op, opset, source, seed, shapes, types, positive, pith_attr, results,
-                  out_types, attrs or {}))
+    feeds = [draw(seed + i, s, t, i in positive) for i, (s, t) in enumerate(zip(shapes, types))]
+    results, source = evaluate(op, opset, feeds, list(consts), attrs or {}, out_types or [types[0]])
+    cases.append((pith_op, f"{op}-{opset}", source, seed, feeds, positive, pith_attr,
+                  [np.asarray(r) for r in results], ()))
 
 
-def number(v, type_name):
-    if type_name[0] in "IUB":
+def given(op, pith_op, inputs, pith_attr=(), attrs=None, consts=(), n_out=1, order=None, opset=18):
+    """As case(), on these inputs."""
+    results, source = evaluate(op, opset, inputs, list(consts), attrs or {}, [None] * n_out, order)
+    cases.append((pith_op, f"{op}-{opset}", source, len(cases), inputs, (), pith_attr,
+                  [np.asarray(r) for r in results], inputs))
+
+
+def number(v):
+    if isinstance(v, (np.integer, np.bool_)):
         return str(int(v))
-    if np.isnan(v):
-        return "NAN"
-    if np.isinf(v):
-        return "INFINITY" if v > 0 else "-INFINITY"
-    return f"{float(v):.8g}"
+    return "NAN" if np.isnan(v) else "INFINITY" if v == np.inf else \
+        "-INFINITY" if v == -np.inf else f"{float(v):.8g}"
 
 
-def tensor(shape, type_name):
-    dims = "{" + ", ".join(str(d) for d in shape) + "}" if len(shape) else "{0}"
-    return f"{{PITH_{type_name}, {{{len(shape)}, {dims}}}}}"
+def words(macro, items):
+    return f"{macro}({', '.join(items)})"
 
 
-def emit_list(words, indent, out):
-    line = indent
-    for i, w in enumerate(words):
-        piece = w + ("," if i + 1 < len(words) else "")
-        if len(line) + len(piece) + 1 > 100:
-            out.append(line.rstrip())
-            line = indent
-        line += piece + " "
-    out.append(line.rstrip())
+def tensors(arrays):
+    names = {np.dtype(t[2]).name: n for n, t in TYPES.items()}
+    return words("TENSORS", [words("T", [names[a.dtype.name], *map(str, a.shape)]) for a in arrays])
+
+
+def numbers(arrays):
+    return words("NUMBERS", [number(v) for a in arrays for v in a.flatten()])
 
 
 def emit():
-    out = ["/* SPDX-License-Identifier: MIT */",
-           "/* Generated by gen_op_cases.py "
-           f"(onnx {onnx.__version__}, onnxruntime {ort.__version__}); do not edit. */"]
-    for (pith_op, op, opset, source, seed, shapes, types, positive, pith_attr, results, out_types,
-         attrs) in (c for i, c in enumerate(cases) if i in KEPT):
-        text = " ".join(f"{k}={v}" for k, v in attrs.items())
-        name = f"{op}-{opset} {text}".strip()
-        out.append(f'{{"{name[:92]}",')
-        mask = sum(1 << i for i in positive)
-        out.append(f" PITH_OP_{pith_op}, {seed}, {mask}, {len(shapes)}, {len(results)},")
-        out.append(" {")
-        emit_list([tensor(s, t) for s, t in zip(shapes, types)], "  ", out)
-        out.append(" },")
-        words = []
+    print("/* SPDX-License-Identifier: MIT */\n/* Generated by gen_op_cases.py "
+          f"(onnx {onnx.__version__}, onnxruntime {ort.__version__}); do not edit. */")
+    for (pith_op, name, source, seed, feeds, positive, pith_attr, results, inputs) in (
+            c for i, c in enumerate(cases) if i in KEPT):
+        attr = []
         for slot, value in pith_attr:
-            if isinstance(value, (list, tuple)):
-                words += [f"ATTR_{slot}", str(1 + len(value)), str(len(value))]
-                words += [str(v) if v != -2**31 else "INT32_MIN" for v in value]
-            else:
-                words += [f"ATTR_{slot}", "1", str(value)]
-        out.append(" (const int32_t[]){")
-        emit_list(words + ["-1"], "  ", out)
-        out.append(" },")
-        out.append(" {" + ", ".join(tensor(r.shape, t) for r, t in zip(results, out_types)) + "},")
-        values = []
-        for r, t in zip(results, out_types):
-            values += [number(v, t) for v in np.asarray(r).flatten()]
-        out.append(f" /* {source} */ (const double[]){{")
-        emit_list(values, "  ", out)
-        out.append(" }},")
-    print("\n".join(out))
+            many = isinstance(value, (list, tuple))
+            attr += [f"ATTR_{slot}"] + ([str(1 + len(value)), str(len(value))] if many else ["1"])
+            attr += [str(v) if v != -2**31 else "INT32_MIN" for v in (value if many else [value])]
+        text = ", ".join([
+            f'"{name}"', f"PITH_OP_{pith_op}", str(seed), str(sum(1 << i for i in positive)),
+            tensors(feeds), words("ATTR", attr + ["-1"]), tensors(results),
+            numbers(inputs) if inputs else "NULL",
+            ("/* onnx */ " if source == "onnx" else "") + numbers(results)])
+        print("\n ".join(textwrap.wrap("{" + text + "},", 99, break_long_words=False,
+                                        break_on_hyphens=False)))
 
 
 def binary():
@@ -577,10 +565,131 @@ def grid_samples():
                          {"mode": mode, "padding_mode": padding, "align_corners": align}, opset=20)
 
 
-for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions,
-               resizes, unaries, two_operands, variadic,
-               reduce_kinds, along_axes,
-               own_statistics, lp_pools, grid_samples):
+# ---- elements that are picked, put, repeated and ranked: inputs stand in the file -----------------
+
+
+def f(*shape):
+    return (rng.integers(-128, 128, shape) / 32).astype(np.float32)
+
+
+def ints(*shape, low, high, dtype=np.int64):
+    return rng.integers(low, high, shape).astype(dtype)
+
+
+def gathers():
+    for axis, shape, index in ((0, [5, 3], [4]), (1, [2, 5, 3], [2, 2]), (2, [2, 3, 4], []),
+                               (0, [6], [3, 2]), (3, [2, 2, 2, 5], [7])):
+        for dtype in (np.int64, np.int32):
+            at = ints(*index, low=-shape[axis], high=shape[axis], dtype=dtype)
+            given("Gather", "GATHER", [f(*shape), np.asarray(at)],
+                 [("GATHER_KIND", 0), ("GATHER_AXIS", axis)], {"axis": axis})
+    for dtype in (np.uint8, np.int64, np.float16):
+        x = rng.integers(0, 99, (4, 3)).astype(dtype)
+        given("Gather", "GATHER", [x, np.array([3, -1, 0])], [("GATHER_AXIS", 0)], {"axis": 0})
+    for axis, shape, index in ((0, [4, 3], [2, 3]), (1, [4, 3], [3, 7]), (2, [2, 3, 4], [2, 2, 3]),
+                               (1, [2, 3, 4], [1, 5, 4]), (0, [7], [3]), (0, [3, 2, 3], [2, 2, 2])):
+        at = ints(*index, low=-shape[axis], high=shape[axis])
+        given("GatherElements", "GATHER", [f(*shape), at],
+             [("GATHER_KIND", 1), ("GATHER_AXIS", axis)], {"axis": axis})
+    for batch, shape, lead, k in ((0, [3, 4], [5], 2), (0, [3, 4, 2], [2, 2], 1),
+                                  (1, [2, 3, 4], [2, 3], 1),
+                                  (1, [2, 3, 4], [2], 2), (2, [2, 2, 3, 2], [2, 2, 3], 1),
+                                  (0, [2, 3, 2], [], 3)):
+        at = np.stack([ints(*lead, low=-shape[batch + i], high=shape[batch + i])
+                       for i in range(k)], axis=-1)
+        given("GatherND", "GATHER", [f(*shape), at], [("GATHER_KIND", 2), ("GATHER_AXIS", batch)],
+             {"batch_dims": batch})
+
+
+def unique_rows(lead, limits):
+    """As many different index tuples as `lead` requires."""
+    n = int(np.prod(lead))
+    flat = rng.permutation(int(np.prod(limits)))[:n]
+    return np.stack(np.unravel_index(flat, limits), axis=-1).reshape(list(lead) + [len(limits)])
+
+
+def scatters():
+    names = ["none", "add", "mul", "min", "max"]
+    for reduce, name in enumerate(names):
+        for axis, shape, index in ((0, [4, 3], [3, 3]), (1, [4, 5], [3, 4]),
+                                   (2, [2, 3, 5], [2, 2, 3])):
+            if reduce:
+                at = ints(*index, low=-shape[axis], high=shape[axis])
+            else:
+                at = np.argsort(rng.random(shape), axis=axis)[tuple(slice(0, n) for n in index)]
+            given("ScatterElements", "SCATTER", [f(*shape), at, f(*index)],
+                 [("SCATTER_AXIS", axis), ("SCATTER_REDUCE", reduce)],
+                 {"axis": axis, "reduction": name})
+        for shape, lead, k in (([4, 3], [5], 2), ([4, 3, 2], [3], 1), ([6], [4], 1),
+                               ([3, 3, 2], [2, 2], 2)):
+            at = unique_rows(lead, shape[:k])
+            given("ScatterND", "SCATTER", [f(*shape), at, f(*lead, *shape[k:])],
+                 [("SCATTER_KIND", 1), ("SCATTER_REDUCE", reduce)], {"reduction": name})
+    for dtype in (np.int64, np.int32):
+        x, u = (rng.integers(-9, 9, n).astype(dtype) for n in (6, 4))
+        given("ScatterElements", "SCATTER", [x, np.array([1, -1, 1, 0]), u],
+             [("SCATTER_REDUCE", 1)], {"axis": 0, "reduction": "add"})
+
+
+def tiles():
+    for shape, repeats in (([2, 3], [2, 1]), ([2, 3], [1, 4]), ([2, 3], [2, 3]), ([3], [5]),
+                           ([2, 1, 3], [1, 4, 1]), ([1, 2, 1, 2], [3, 2, 2, 1]), ([2, 2], [1, 1])):
+        given("Tile", "TILE", [f(*shape)], [("TILE_REPEATS", repeats)], consts=[np.array(repeats)])
+    for shape, to, repeats in (([3, 1], [2, 3, 4], [2, 1, 4]), ([1], [5], [5]),
+                               ([], [2, 2], [2, 2]),
+                               ([2, 1, 3], [1, 4, 1], [1, 4, 1]), ([2, 1, 3], [4, 1], [4, 1])):
+        given("Expand", "TILE", [f(*shape)], [("TILE_REPEATS", repeats)], consts=[np.array(to)])
+    given("Tile", "TILE", [rng.integers(0, 99, (2, 3)).astype(np.uint8)], [("TILE_REPEATS", [2, 2])],
+         consts=[np.array([2, 2])])
+    given("Tile", "TILE", [rng.integers(0, 99, (2, 1)).astype(np.int64)], [("TILE_REPEATS", [1, 3])],
+         consts=[np.array([1, 3])])
+
+
+def selections():
+    for shape, block in (([2, 8, 2, 3], 2), ([1, 9, 2, 2], 3), ([1, 4, 1, 1], 1)):
+        for kind, mode in enumerate(("DCR", "CRD")):
+            given("DepthToSpace", "DEPTH_SPACE", [f(*shape)],
+                 [("DEPTH_SPACE_KIND", kind), ("DEPTH_SPACE_BLOCK", block)],
+                 {"blocksize": block, "mode": mode})
+        n, c, h, w = shape
+        given("SpaceToDepth", "DEPTH_SPACE", [f(n, c, h * block, w * block)],
+             [("DEPTH_SPACE_KIND", 2), ("DEPTH_SPACE_BLOCK", block)], {"blocksize": block})
+    for shape in ([3, 4], [2, 4, 3]):
+        for upper in (0, 1):
+            for k in (0, 1, -2, 9, -9):
+                given("Trilu", "TRILU", [f(*shape)], [("TRILU_UPPER", upper), ("TRILU_K", k)],
+                     {"upper": upper}, [np.array(k)])
+    for axis in (0, 1, 2):
+        given("OneHot", "ONE_HOT", [ints(2, 3, low=-7, high=7), f(2)],
+             [("ONE_HOT_DEPTH", 5), ("ONE_HOT_AXIS", axis)], {"axis": axis}, [np.array(5)],
+             order=["x0", "k0", "x1"])
+    for shape, axis, k in (([4, 7], 1, 3), ([4, 7], 0, 2), ([3, 5, 4], 1, 5), ([9], 0, 1)):
+        for largest in (0, 1):
+            for dtype in (np.float32, np.int64, np.int32):
+                x = rng.integers(-4, 4, shape).astype(dtype)
+                given("TopK", "TOP_K", [x],
+                     [("TOP_K_AXIS", axis), ("TOP_K_K", k), ("TOP_K_LARGEST", largest)],
+                     {"axis": axis, "largest": largest}, [np.array([k])], n_out=2)
+
+
+def cubics():
+    for shape, scale, a, outside in (([1, 1, 3, 4], [1, 1, 2, 1.5], -0.75, 0),
+                                     ([1, 2, 5, 4], [1, 1, 0.5, 2], -0.5, 0),
+                                     ([1, 1, 4, 3], [1, 1, 1.7, 2], -0.75, 1),
+                                     ([1, 1, 2, 6], [1, 1, 2, 1], -0.75, 0)):
+        dims = [int(d * s) for d, s in zip(shape, scale)]
+        for rule, name in enumerate(("half_pixel", "asymmetric", "align_corners")):
+            given("Resize", "RESIZE", [f(*shape)],
+                 [("RESIZE_MODE", 2), ("RESIZE_COORD", rule), ("RESIZE_DIMS", dims),
+                  ("RESIZE_SCALES", [bits(s) for s in scale]), ("RESIZE_CUBIC_A", bits(a)),
+                  ("RESIZE_EXCLUDE", outside)],
+                 {"mode": "cubic", "coordinate_transformation_mode": name, "cubic_coeff_a": a,
+                  "exclude_outside": outside}, [None, np.array(scale, np.float32)])
+
+
+for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions, resizes, unaries,
+               two_operands, variadic, reduce_kinds, along_axes, own_statistics, lp_pools, grid_samples,
+               gathers, scatters, tiles, selections, cubics):
     family()
 emit()
 print(f"{len(KEPT)} of {len(cases)} cases", file=sys.stderr)

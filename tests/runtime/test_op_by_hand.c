@@ -445,4 +445,32 @@ TEST(test_mod_of_floats)
     }
 }
 
+/* Indices outside their axes. */
+TEST(test_index_clamped)
+{
+    static const float x[4] = {1, 2, 3, 4}, u[3] = {5, 6, 7};
+    static const int64_t wild[3] = {INT64_MIN, INT64_MAX, -5};
+    static const int32_t wild32[3] = {INT32_MIN, INT32_MAX, 4};
+    struct one_op t;
+    for (int32_t kind = 0; kind < 3; kind++) {
+        one_op_open(&t, PITH_OP_GATHER, 2, 1);
+        t.attr[ATTR_GATHER_KIND] = kind;
+        one_op_in(&t, 0, PITH_F32, DIMS(4), x);
+        one_op_in(&t, 1, PITH_I64, kind == 2 ? 2 : 1, (const uint32_t[]){3, 1}, wild);
+        one_op_expect(&t, DIMS(3), (const float[]){1, 4, 1});
+    }
+    one_op_open(&t, PITH_OP_GATHER, 2, 1);
+    one_op_in(&t, 0, PITH_F32, DIMS(4), x);
+    one_op_in(&t, 1, PITH_I32, DIMS(3), wild32);
+    one_op_expect(&t, DIMS(3), (const float[]){1, 4, 4});
+    for (int32_t kind = 0; kind < 2; kind++) {
+        one_op_open(&t, PITH_OP_SCATTER, 3, 1);
+        t.attr[ATTR_SCATTER_KIND] = kind;
+        one_op_in(&t, 0, PITH_F32, DIMS(4), x);
+        one_op_in(&t, 1, PITH_I64, kind ? 2 : 1, (const uint32_t[]){3, 1}, wild);
+        one_op_in(&t, 2, PITH_F32, DIMS(3), u);
+        one_op_expect(&t, DIMS(4), (const float[]){7, 2, 3, 6}); /* the last update counts */
+    }
+}
+
 RUN_TESTS

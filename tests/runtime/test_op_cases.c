@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Every operator but Conv, Gemm and MatMul against onnxruntime's answers (op_cases.inc, made by
- * gen_op_cases.py): shapes exactly, integers exactly, floats within 1e-5 of the value or of the
- * output's largest. Each case runs whole and cut into ranges, and both must give the same bits. */
+/* Every operator but Conv, ConvTranspose, Gemm and MatMul against onnxruntime's answers
+ * (op_cases.inc, made by gen_op_cases.py): shapes exactly, integers exactly, floats within 1e-5 of
+ * the value or of the output's largest. Each case runs whole and cut into ranges, which must give
+ * the same bits, with the reference kernels and with this CPU's. */
 #include "op_case.h"
+#include "kernels/kernels.h"
+#include "pith_runtime.h"
 
 static double f16_value(uint16_t h)
 {
@@ -75,15 +78,21 @@ static void run_case(const struct op_case *c)
     enum pith_status st = one_op_shape(&t);
     if (st != PITH_OK)
         fail_msg("%s (seed %u): status %d", c->name, c->seed, (int)st);
-    const double *expected = c->expected;
-    one_op_run(&t, false);
-    for (uint32_t i = 0; i < c->n_out; i++) {
-        if (t.out[i].type != c->out[i].type || !pith_shape_equal(&t.out[i].shape, &c->out[i].shape))
-            fail_msg("%s (seed %u): output %u has another type or shape", c->name, c->seed, i);
-        check_output(c, &t.out[i], expected);
-        expected += shape_elems(&t.out[i].shape);
+    struct pith_kernels kernels;
+    for (int own = 0; own < 2; own++) {
+        const double *expected = c->expected;
+        pith_kernels_fill(&kernels, own ? pith_cpu_features() : 0);
+        t.kernels = &kernels;
+        one_op_run(&t, false);
+        for (uint32_t i = 0; i < c->n_out; i++) {
+            if (t.out[i].type != c->out[i].type ||
+                !pith_shape_equal(&t.out[i].shape, &c->out[i].shape))
+                fail_msg("%s (seed %u): output %u has another type or shape", c->name, c->seed, i);
+            check_output(c, &t.out[i], expected);
+            expected += shape_elems(&t.out[i].shape);
+        }
+        check_split(&t, c);
     }
-    check_split(&t, c);
     one_op_close(&t);
     for (uint32_t i = 0; i < c->n_in; i++)
         free(t.in[i].data);

@@ -83,6 +83,10 @@ static void check_up(const struct up_case *k)
         case_close(&t);
         return;
     }
+    for (uint32_t i = 0; i < k->axes; i++)
+        assert_int_equal(t.view[4].shape.dim[2 + i],
+                         (k->in[i] - 1) * k->stride[i] + (k->kernel[i] - 1) * k->dil[i] + 1 +
+                             k->extra[i] - k->pad[i] - k->pad[k->axes + i]);
     case_expect(&t, k->c * 81 + 1);
     size_t n_y = shape_elems(&t.view[4].shape), out = n_y / k->n / k->o / k->group;
     t.args.fuse = (struct epilogue){.act = ACT_NONE};
