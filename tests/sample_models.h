@@ -88,6 +88,31 @@ static inline uint32_t add_value(struct pith_model *m, const char *name, enum pi
     return m->n_values++;
 }
 
+/* Of floats. */
+static inline uint32_t add_input(struct pith_model *m, const char *name, uint32_t rank,
+                                 const uint32_t *dim)
+{
+    return m->inputs[m->n_inputs++] = add_value(m, name, PITH_F32, rank, dim);
+}
+
+/* m, whose shapes are inferred. */
+static inline struct pith_model *sample_shaped(struct pith_model *m)
+{
+    struct pith_error err = {0};
+    if (pith_model_infer_shapes(m, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        abort();
+    }
+    return m;
+}
+
+/* The same with one more output. */
+static inline struct pith_model *sample_done(struct pith_model *m, uint32_t output)
+{
+    m->outputs[m->n_outputs++] = output;
+    return sample_shaped(m);
+}
+
 static inline uint32_t add_constant(struct pith_model *m, struct sample_random *r, const char *name,
                                     uint32_t rank, const uint32_t *dim)
 {

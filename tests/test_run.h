@@ -28,10 +28,29 @@ static inline void test_add(const char *name, CMUnitTestFunction run)
     }                                                                                              \
     static void name(__attribute__((unused)) void **state)
 
-#define RUN_TESTS                                                                                  \
+/* FIXTURE(set_up) { ...; return 0; }: runs before or behind tests. */
+#define FIXTURE(name) static __attribute__((unused)) int name(__attribute__((unused)) void **state)
+
+#define run_listed_tests(set_up, tear_down)                                                        \
+    _cmocka_run_group_tests("tests", listed_tests, n_listed_tests, set_up, tear_down)
+
+/* Before all of them and behind all of them. */
+#define RUN_TESTS_WITH(set_up, tear_down)                                                          \
     int main(void)                                                                                 \
     {                                                                                              \
-        return _cmocka_run_group_tests("tests", listed_tests, n_listed_tests, NULL, NULL);         \
+        return run_listed_tests(set_up, tear_down);                                                \
+    }
+#define RUN_TESTS RUN_TESTS_WITH(NULL, NULL)
+
+/* Before each and behind each. */
+#define RUN_EACH_TEST_WITH(set_up, tear_down)                                                      \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        for (size_t i = 0; i < n_listed_tests; i++) {                                              \
+            listed_tests[i].setup_func = set_up;                                                   \
+            listed_tests[i].teardown_func = tear_down;                                             \
+        }                                                                                          \
+        return run_listed_tests(NULL, NULL);                                                       \
     }
 
 #endif

@@ -18,9 +18,8 @@ static void expect(const char *text, const char *wanted)
     assert_string_equal(again, wanted);
 }
 
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
-    (void)state;
     expect("", "");
     expect("conv1/w \\n", "conv1/w \\n");
     expect("a\nb\r\tc", "a\\nb\\r\\tc");
@@ -34,9 +33,8 @@ static void test_escapes(void **state)
     expect("\xe9t\xe9\xc3", "\\xe9t\\xe9\\xc3"); /* Latin-1, and a character cut short */
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
-    (void)state;
     for (size_t size = 1; size <= 9; size++) {
         char shown[16];
         memset(shown, 'x', sizeof shown);
@@ -49,7 +47,7 @@ static void test_cut(void **state)
     }
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     static const struct {
         const char *text;
@@ -67,7 +65,6 @@ static void test_json(void **state)
         {"\xe2\x82\xac", 2, "\"\\ufffd\\ufffd\""},         /* cut short */
         {"\xc0\x80\xed\xa0\x80", 2, "\"\\ufffd\\ufffd\""}, /* too long a form */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct byte_out out = {0};
         char *text = malloc(cases[i].n + 1); /* what stands behind it is not read */
@@ -91,21 +88,11 @@ static void test_json(void **state)
     }
 }
 
-static void test_errors_are_one_line(void **state)
+TEST(test_errors_are_one_line)
 {
-    (void)state;
     struct pith_error err = {0};
     pith_error_fill(&err, PITH_ERR_ARGUMENT, "layer '%s'", "a\nb");
     assert_string_equal(err.text, "layer 'a\\nb'");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_errors_are_one_line),
-    };
-    return cmocka_run_group_tests_name("escape_text", tests, NULL, NULL);
-}
+RUN_TESTS

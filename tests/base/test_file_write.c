@@ -135,9 +135,8 @@ int __wrap_linkat(int a, const char *from, int b, const char *to, int flags)
 
 static char folder[64];
 
-static int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     strcpy(folder, "/tmp/pith-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -159,9 +158,8 @@ static unsigned entries(bool remove_them)
     return n;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     memset(&fault, 0, sizeof fault);
     entries(true);
     return rmdir(folder);
@@ -185,9 +183,8 @@ static void assert_content(const char *path, const char *want)
     pith_buffer_free(&file);
 }
 
-static void new_and_replaced(void **state)
+TEST(new_and_replaced)
 {
-    (void)state;
     struct stat st;
     const char *path = in_folder("a.pith");
     assert_int_equal(pith_file_write(path, "one", 3, NULL), PITH_OK);
@@ -200,9 +197,8 @@ static void new_and_replaced(void **state)
     assert_int_equal(entries(false), 1);
 }
 
-static void link_stays(void **state)
+TEST(link_stays)
 {
-    (void)state;
     struct stat st;
     char target[512];
     snprintf(target, sizeof target, "%s/target", folder);
@@ -215,9 +211,8 @@ static void link_stays(void **state)
     assert_content(target, "new");
 }
 
-static void link_to_nothing(void **state)
+TEST(link_to_nothing)
 {
-    (void)state;
     char path[256], target[256];
     struct stat st;
     snprintf(path, sizeof path, "%s", in_folder("link"));
@@ -234,9 +229,8 @@ static void link_to_nothing(void **state)
     assert_int_equal(entries(false), 2);
 }
 
-static void failures_leave_nothing(void **state)
+TEST(failures_leave_nothing)
 {
-    (void)state;
     struct pith_error err;
     assert_int_equal(pith_file_write(in_folder("no/such"), "x", 1, &err), PITH_ERR_IO);
     char text[256];
@@ -249,9 +243,8 @@ static void failures_leave_nothing(void **state)
 }
 
 /* A full disk, as a limit on the length of files. */
-static void no_space(void **state)
+TEST(no_space)
 {
-    (void)state;
     struct rlimit old, small;
     struct pith_error err;
     static uint8_t big[100000];
@@ -270,9 +263,8 @@ static void no_space(void **state)
     assert_int_equal(entries(false), 1);
 }
 
-static void devices_are_written_to(void **state)
+TEST(devices_are_written_to)
 {
-    (void)state;
     struct stat st;
     struct pith_error err;
     assert_int_equal(pith_file_write("/dev/null", "x", 1, NULL), PITH_OK);
@@ -282,9 +274,8 @@ static void devices_are_written_to(void **state)
     assert_non_null(strstr(err.text, "No space left"));
 }
 
-static void reading(void **state)
+TEST(reading)
 {
-    (void)state;
     struct pith_error err;
     struct pith_buffer file = {NULL, 0};
     const char *path = in_folder("a");
@@ -347,9 +338,8 @@ static bool write_with_fault(bool replace, int system, const char *call, int aft
     return failed;
 }
 
-static void every_call_fails_once(void **state)
+TEST(every_call_fails_once)
 {
-    (void)state;
     unsigned called = 0;
     for (int system = 0; system < FILE_SYSTEMS; system++)
         for (int replace = 0; replace < 2; replace++)
@@ -362,9 +352,8 @@ static void every_call_fails_once(void **state)
 
 /* What may not be done fails the write; what only makes it safer, a sync of the folder, does not.
  */
-static void which_failures_count(void **state)
+TEST(which_failures_count)
 {
-    (void)state;
     static const struct {
         const char *call;
         bool counts;
@@ -385,9 +374,8 @@ static void which_failures_count(void **state)
     }
 }
 
-static void a_name_that_is_taken(void **state)
+TEST(a_name_that_is_taken)
 {
-    (void)state;
     struct pith_error err;
     for (int system = 0; system < FILE_SYSTEMS; system++) {
         file_system(system);
@@ -400,9 +388,8 @@ static void a_name_that_is_taken(void **state)
     }
 }
 
-static void signals_and_short_counts(void **state)
+TEST(signals_and_short_counts)
 {
-    (void)state;
     static uint8_t many[100000];
     struct pith_buffer file;
     for (size_t i = 0; i < sizeof many; i++)
@@ -436,9 +423,8 @@ static void signals_and_short_counts(void **state)
 }
 
 /* Pipes: of any length, up to the limit. */
-static void pipes_are_read_to_their_end(void **state)
+TEST(pipes_are_read_to_their_end)
 {
-    (void)state;
     static uint8_t many[200000];
     for (size_t i = 0; i < sizeof many; i++)
         many[i] = (uint8_t)(i * 5 + i / 253);
@@ -497,9 +483,8 @@ static bool is_there(const char *name)
 }
 
 /* Of files beside the target those go that a process left which is gone, and no others. */
-static void what_killed_processes_left(void **state)
+TEST(what_killed_processes_left)
 {
-    (void)state;
     pid_t gone = fork();
     if (gone == 0)
         _exit(0);
@@ -544,9 +529,8 @@ static void what_killed_processes_left(void **state)
 }
 
 /* A process of another user cannot be checked: its file stays. */
-static void files_of_other_users_stay(void **state)
+TEST(files_of_other_users_stay)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     put_old("a.pith.pith-1-ABCDEF", true);
@@ -562,9 +546,8 @@ static void files_of_other_users_stay(void **state)
 
 /* Ten at once, of which the list has room for eight: a handler removes those, and after a release
  * there is room again. */
-static void files_being_written_are_known(void **state)
+TEST(files_being_written_are_known)
 {
-    (void)state;
     enum { MANY = 10, KNOWN = 8 };
     static struct file_temp temps[MANY];
     char target[MANY][256];
@@ -595,9 +578,8 @@ static void files_being_written_are_known(void **state)
 }
 
 /* Paths up to and beyond the longest that a name can be made of. */
-static void long_paths(void **state)
+TEST(long_paths)
 {
-    (void)state;
     static char path[FILE_PATH_CAP + 8];
     for (int system = 0; system < 2; system++) {
         file_system(system);
@@ -621,9 +603,8 @@ static void long_paths(void **state)
     }
 }
 
-static void modes(void **state)
+TEST(modes)
 {
-    (void)state;
     struct stat st;
     mode_t before = umask(027);
     assert_int_equal(pith_file_write(in_folder("a"), "x", 1, NULL), PITH_OK);
@@ -645,9 +626,8 @@ static enum pith_status look(const void *bytes, size_t n, struct pith_error *err
     return looked == 1 ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
-static void pieces_are_looked_at(void **state)
+TEST(pieces_are_looked_at)
 {
-    (void)state;
     const struct file_piece pieces[] = {{"ab", 2}, {"", 0}, {"cdef", 4}};
     struct pith_error err;
     const char *path = in_folder("a");
@@ -664,29 +644,4 @@ static void pieces_are_looked_at(void **state)
     assert_int_equal(open_files(), opened);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(new_and_replaced),
-        IN_FOLDER(link_stays),
-        IN_FOLDER(link_to_nothing),
-        IN_FOLDER(failures_leave_nothing),
-        IN_FOLDER(no_space),
-        IN_FOLDER(reading),
-        IN_FOLDER(every_call_fails_once),
-        IN_FOLDER(which_failures_count),
-        IN_FOLDER(a_name_that_is_taken),
-        IN_FOLDER(signals_and_short_counts),
-        IN_FOLDER(pipes_are_read_to_their_end),
-        IN_FOLDER(what_killed_processes_left),
-        IN_FOLDER(files_of_other_users_stay),
-        IN_FOLDER(files_being_written_are_known),
-        IN_FOLDER(long_paths),
-        IN_FOLDER(modes),
-        IN_FOLDER(pieces_are_looked_at),
-        cmocka_unit_test(devices_are_written_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST_WITH(make_folder, remove_folder)

@@ -12,16 +12,14 @@
 static struct pith_model *m;
 static float *x;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     x = malloc(N * sizeof *x);
     return pith_model_new(NULL, &m) == PITH_OK && x ? 0 : 1;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     pith_model_free(m);
     free(x);
     return 0;
@@ -81,9 +79,8 @@ static void expect_grid(struct simple_grid g, enum pith_type type, int32_t lowes
                  (int)g.zero_point, (double)g.scale);
 }
 
-static void grids_of_ranges(void **state)
+TEST(grids_of_ranges)
 {
-    (void)state;
     struct range up = {0, 25.5}, both = {-10, 15.5}, down = {-25.5, 0}, tiny = {0, 1e-43};
     struct range lopsided = {-12.8, 12};
     expect_grid(pith_grid_of_range(&up, &u8), PITH_U8, 0, 255, 0, 0.1f);
@@ -102,9 +99,8 @@ static void grids_of_ranges(void **state)
 }
 
 /* Against the error of every number by itself; the histogram only knows bins. */
-static void error_of_a_grid(void **state)
+TEST(error_of_a_grid)
 {
-    (void)state;
     struct distribution d = drawn(laplace, false);
     static const struct grid_kind kinds[] = {
         {3, false, false}, {8, false, false}, {8, true, false}, {13, true, false}};
@@ -128,9 +124,8 @@ static void error_of_a_grid(void **state)
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-static void percentiles(void **state)
+TEST(percentiles)
 {
-    (void)state;
     for (uint32_t i = 0; i < 1000; i++)
         x[i] = (float)(i + 1);
     struct distribution d = distribution_of(m, x, 1000);
@@ -157,9 +152,8 @@ static void percentiles(void **state)
 }
 
 /* Five of ten numbers of the last bin are left out: half of the bin. */
-static void within_a_bin(void **state)
+TEST(within_a_bin)
 {
-    (void)state;
     for (uint32_t i = 0; i < 100; i++)
         x[i] = i < 10 ? 1 : 0.5f;
     double width = distribution_of(m, x, 100).width;
@@ -172,9 +166,8 @@ static void within_a_bin(void **state)
 
 /* The published clips for 4 bits: 5.03 b of Laplace's law, 2.56 sigma of Gauss's; a bit more where
  * one half of the law is all there is. */
-static void closed_form(void **state)
+TEST(closed_form)
 {
-    (void)state;
     struct grid_kind four = {4, true, false}, three = {3, false, false};
     struct distribution d = drawn(laplace, false);
     expect_range(pith_range_aciq(&d, &four), -5.03, 5.03, 0.1);
@@ -189,9 +182,8 @@ static void closed_form(void **state)
 }
 
 /* Where the law holds, the search over the histogram finds the same clip, and no worse error. */
-static void squared_error(void **state)
+TEST(squared_error)
 {
-    (void)state;
     struct grid_kind four = {4, true, false};
     struct distribution d = drawn(normal, false);
     struct range best = pith_range_mse(&d, &four), form = pith_range_aciq(&d, &four);
@@ -215,9 +207,8 @@ static void squared_error(void **state)
 }
 
 /* All of an even distribution is worth keeping; a far outlier is not. */
-static void divergence(void **state)
+TEST(divergence)
 {
-    (void)state;
     for (uint32_t i = 0; i < N; i++)
         x[i] = (float)(i + 1) / (float)N;
     struct distribution d = distribution_of(m, x, N);
@@ -230,9 +221,8 @@ static void divergence(void **state)
 }
 
 /* Ones and fours in two bins: whether the fours are there or not, nothing is lost. They stay. */
-static void the_widest_of_equal_ranges(void **state)
+TEST(the_widest_of_equal_ranges)
 {
-    (void)state;
     static const float numbers[] = {1, 1, 1, 4}, lopsided[] = {-2, -1, 1};
     struct distribution d = distribution_of(m, numbers, 4);
     expect_range(pith_range_kl(&d, &(struct grid_kind){4, false, false}), 0, 4, 0);
@@ -242,9 +232,8 @@ static void the_widest_of_equal_ranges(void **state)
 }
 
 /* Magnitudes alone have as many steps with a bit less: the same clip, or the next that is tried. */
-static void divergence_of_magnitudes(void **state)
+TEST(divergence_of_magnitudes)
 {
-    (void)state;
     struct distribution d = drawn(laplace, false);
     struct range both = pith_range_kl(&d, &(struct grid_kind){6, true, false});
     d = drawn(laplace, true);
@@ -254,9 +243,8 @@ static void divergence_of_magnitudes(void **state)
 }
 
 /* No method gives an empty range, or one beyond the extremes, for anything. */
-static void odd_distributions(void **state)
+TEST(odd_distributions)
 {
-    (void)state;
     static const float odd[][4] = {{5, 5, 5, 5},          {-5, -5, -5, -5},   {1e-44f, 0, 0, 0},
                                    {3e38f, -3e38f, 0, 1}, {0, 0, 0, -1e-30f}, {1, 1, 1, 1e6f},
                                    {7, 7, 7.5f, 8},       {-1, 1, -1, 1}};
@@ -281,9 +269,8 @@ static void odd_distributions(void **state)
 }
 
 /* Beyond the largest power of two that is an f32, a radix is that. */
-static void largest_scales(void **state)
+TEST(largest_scales)
 {
-    (void)state;
     const struct range r = {-(double)FLT_MAX, (double)FLT_MAX};
     const struct grid_kind kind = {.bits = 2, .radix = true};
     assert_true(pith_grid_of_range(&r, &kind).scale == 0x1p127f);
@@ -291,18 +278,4 @@ static void largest_scales(void **state)
     assert_true(pith_grid_of_range(&r, &any).scale == FLT_MAX);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(grids_of_ranges),
-                                       cmocka_unit_test(error_of_a_grid),
-                                       cmocka_unit_test(percentiles),
-                                       cmocka_unit_test(closed_form),
-                                       cmocka_unit_test(squared_error),
-                                       cmocka_unit_test(divergence),
-                                       cmocka_unit_test(odd_distributions),
-                                       cmocka_unit_test(largest_scales),
-                                       cmocka_unit_test(within_a_bin),
-                                       cmocka_unit_test(divergence_of_magnitudes),
-                                       cmocka_unit_test(the_widest_of_equal_ranges)};
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS_WITH(setup, teardown)

@@ -5,13 +5,9 @@
 #define FAILING_HEAP_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "pith_runtime.h"
 
 static struct {
@@ -115,5 +111,21 @@ static inline void fail_all(scene run, bool copes)
     assert_true(n > 0);
     assert_int_equal(fail_each(run, copes, true), n);
 }
+
+/* A test of the scene `name`, of whose allocations one in `every` fails, or in PITH_STEP. */
+#define SCENE(name, copes, every)                                                                  \
+    TEST(test_##name)                                                                              \
+    {                                                                                              \
+        heap.stride = getenv("PITH_STEP") ? (uint32_t)atoi(getenv("PITH_STEP")) : (every);         \
+        fail_all(name, copes);                                                                     \
+    }
+
+/* The same of a call that gives a status. */
+#define SCENE_OF(name, copes, call)                                                                \
+    static enum pith_status name(struct pith_error *err)                                           \
+    {                                                                                              \
+        return call;                                                                               \
+    }                                                                                              \
+    SCENE(name, copes, 1)
 
 #endif

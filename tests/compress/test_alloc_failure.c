@@ -4,16 +4,12 @@
  * failing_heap.h (TEST_LDFLAGS_alloc_failure), jansson by its hook. What is owed each time: the
  * status PITH_ERR_MEMORY with a text, outputs as they were, the model as before where the header
  * says so, and no leak, which the AddressSanitizer variant checks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include <jansson.h>
 #include <zlib.h>
 #include "compress/failing_heap.h"
+#include "data/data_folder.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "compress/failing_read.h"
@@ -55,21 +51,6 @@ static void done_with(struct pith_model *m, const struct pith_buffer *file, enum
 
 /* ---- model/ ---------------------------------------------------------------------------------- */
 
-static enum pith_status import_onnx(struct pith_error *err)
-{
-    return read_bytes(&made.onnx, err);
-}
-
-static enum pith_status unpack_full(struct pith_error *err)
-{
-    return read_bytes(&made.packed, err);
-}
-
-static enum pith_status unpack_compact(struct pith_error *err)
-{
-    return read_bytes(&made.compact, err);
-}
-
 static enum pith_status check_onnx(struct pith_error *err)
 {
     enum pith_status st;
@@ -89,16 +70,6 @@ static enum pith_status pack_with(bool compact, struct pith_error *err)
     assert_int_equal(file.data == NULL, st != PITH_OK);
     pith_buffer_free(&file);
     return st;
-}
-
-static enum pith_status pack_full(struct pith_error *err)
-{
-    return pack_with(false, err);
-}
-
-static enum pith_status pack_compact(struct pith_error *err)
-{
-    return pack_with(true, err);
 }
 
 static enum pith_status write_onnx(struct pith_error *err)
@@ -136,20 +107,9 @@ static enum pith_status fold(struct pith_error *err)
 
 /* ---- data sets ------------------------------------------------------------------------------- */
 
-static char folder[64];
-
-static const char *at(const char *name)
+static void put_gz(const char *name, const void *bytes, size_t n)
 {
-    static char path[4][128];
-    static int next_path;
-    char *p = path[next_path++ % 4];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
-
-static void put(const char *name, const void *bytes, size_t n)
-{
-    gzFile f = gzopen(at(name), strstr(name, ".gz") ? "wb" : "wbT");
+    gzFile f = gzopen(at(name), "wb");
     assert_non_null(f);
     assert_int_equal(gzwrite(f, bytes, (unsigned)n), (int)n);
     assert_int_equal(gzclose(f), Z_OK);
@@ -165,18 +125,9 @@ static void make_files(void)
     memcpy(file, head, sizeof head);
     for (size_t i = sizeof head; i < sizeof file; i++)
         file[i] = (uint8_t)(i * 37);
-    strcpy(folder, "/tmp/pith-alloc-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    put("images.idx.gz", file, sizeof file);
+    assert_int_equal(make_folder(NULL), 0);
+    put_gz("images.idx.gz", file, sizeof file);
     put("labels.txt", labels, sizeof labels - 1);
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
 }
 
 /* ---- prune/, quantize/, calibrate/ ----------------------------------------------------------- */
@@ -193,21 +144,6 @@ static enum pith_status prune_with(enum pith_prune_scope scope, enum pith_patter
     return st;
 }
 
-static enum pith_status prune_layers(struct pith_error *err)
-{
-    return prune_with(PITH_PRUNE_LAYER, PITH_PATTERN_ANY, err);
-}
-
-static enum pith_status prune_global(struct pith_error *err)
-{
-    return prune_with(PITH_PRUNE_GLOBAL, PITH_PATTERN_ANY, err);
-}
-
-static enum pith_status prune_rows(struct pith_error *err)
-{
-    return prune_with(PITH_PRUNE_LAYER, PITH_PATTERN_ROW, err);
-}
-
 static enum pith_status cluster_with(enum pith_cluster_init init, enum pith_cluster_per per,
                                      struct pith_error *err)
 {
@@ -218,21 +154,6 @@ static enum pith_status cluster_with(enum pith_cluster_init init, enum pith_clus
     FAILING(pith_cluster(m, &opts, NULL, NULL, err));
     done_with(m, &made.packed, st);
     return st;
-}
-
-static enum pith_status cluster_linear(struct pith_error *err)
-{
-    return cluster_with(PITH_CLUSTER_LINEAR, PITH_CLUSTER_PER_TENSOR, err);
-}
-
-static enum pith_status cluster_channels(struct pith_error *err)
-{
-    return cluster_with(PITH_CLUSTER_LINEAR, PITH_CLUSTER_PER_CHANNEL, err);
-}
-
-static enum pith_status cluster_exact(struct pith_error *err)
-{
-    return cluster_with(PITH_CLUSTER_EXACT, PITH_CLUSTER_PER_TENSOR, err);
 }
 
 static struct pith_data *open_data(void)
@@ -260,11 +181,6 @@ static enum pith_status calibrate(struct pith_error *err)
 }
 
 /* ---- runtime/host, measure/ ------------------------------------------------------------------ */
-
-static enum pith_status session(struct pith_error *err)
-{
-    return open_bytes(&made.packed, err);
-}
 
 static enum pith_status session_of_file(struct pith_error *err)
 {
@@ -479,21 +395,6 @@ static enum pith_status stage_of(enum pith_stage_kind kind, struct pith_error *e
     return st;
 }
 
-static enum pith_status stage_prune(struct pith_error *err)
-{
-    return stage_of(PITH_STAGE_PRUNE, err);
-}
-
-static enum pith_status stage_cluster(struct pith_error *err)
-{
-    return stage_of(PITH_STAGE_CLUSTER, err);
-}
-
-static enum pith_status stage_encode(struct pith_error *err)
-{
-    return stage_of(PITH_STAGE_ENCODE, err);
-}
-
 static enum pith_status whole_recipe(struct pith_error *err)
 {
     enum pith_status st;
@@ -521,8 +422,7 @@ static struct pith_model *small_network(void)
 {
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, 1, 6, 6}), bn[5];
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "image", 4, (const uint32_t[]){1, 1, 6, 6}), bn[5];
     m->batch_open = true;
     bn[0] = add_layer(m, &r, PITH_OP_CONV, "conv", x, 4, (const uint32_t[]){4, 1, 3, 3});
     for (uint32_t i = 1; i < 5; i++) {
@@ -542,8 +442,7 @@ static struct pith_model *small_network(void)
     m->outputs[m->n_outputs++] = softmax->out[0];
     assert_int_equal(pith_model_set_meta(m, "preprocess", "scale=1/256"), PITH_OK);
     assert_int_equal(pith_model_set_meta(m, "labels", "a\nb\nc\n"), PITH_OK);
-    assert_int_equal(pith_model_infer_shapes(m, NULL), PITH_OK);
-    return m;
+    return sample_shaped(m);
 }
 
 static void run_stage(struct pith_model *m, enum pith_stage_kind kind)
@@ -554,9 +453,8 @@ static void run_stage(struct pith_model *m, enum pith_stage_kind kind)
     assert_int_equal(pith_stage_run(m, &stage, 1, NULL, NULL), PITH_OK);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     json_set_alloc_funcs(malloc, free);
     const struct pith_pack_opts compact = {.size_bytes = sizeof compact, .compact = true};
     made.plain = small_network();
@@ -586,86 +484,43 @@ static int tear_down(void **state)
     pith_buffer_free(&made.compact);
     free(made.recipe);
     free(made.recipe_of_model);
-    return remove_files(state);
+    return remove_folder(state);
 }
 
-#define SCENE(name, copes)                                                                         \
-    static void test_##name(void **state)                                                          \
-    {                                                                                              \
-        (void)state;                                                                               \
-        fail_all(name, copes);                                                                     \
-    }
 /* Listing weights works without its table of visited ones, and reading JSON tries again. */
-SCENE(import_onnx, true) /* weights are listed without memory, too, but slower */
-SCENE(check_onnx, false)
-SCENE(unpack_full, false)
-SCENE(unpack_compact, false)
-SCENE(pack_full, false)
-SCENE(pack_compact, false)
-SCENE(write_onnx, false)
-SCENE(infer_shapes, false)
-SCENE(fold, false)
-SCENE(prune_layers, true)
-SCENE(prune_global, true)
-SCENE(prune_rows, true)
-SCENE(cluster_linear, true)
-SCENE(cluster_channels, true)
-SCENE(cluster_exact, true)
-SCENE(calibrate, false)
-SCENE(session, false)
-SCENE(session_of_file, true) /* maps a small file that cannot be copied */
-SCENE(evaluate, false)
-SCENE(timing, false)
-SCENE(compare, true)
-SCENE(stream, false)
-SCENE(weight_check, true)
-SCENE(recipe_parse, true)
-SCENE(recipe_classic, false)
-SCENE(recipe_make, false)
-SCENE(recipe_preset, true)
-SCENE(recipe_print, true)
-SCENE(recipe_of_model, true)
-SCENE(stage_prune, true)
-SCENE(stage_cluster, true)
-SCENE(stage_encode, true)
-SCENE(whole_recipe, true)
+SCENE_OF(import_onnx, true,
+         read_bytes(&made.onnx, err)) /* weights are listed without memory, too, but slower */
+SCENE(check_onnx, false, 1)
+SCENE_OF(unpack_full, false, read_bytes(&made.packed, err))
+SCENE_OF(unpack_compact, false, read_bytes(&made.compact, err))
+SCENE_OF(pack_full, false, pack_with(false, err))
+SCENE_OF(pack_compact, false, pack_with(true, err))
+SCENE(write_onnx, false, 1)
+SCENE(infer_shapes, false, 1)
+SCENE(fold, false, 1)
+SCENE_OF(prune_layers, true, prune_with(PITH_PRUNE_LAYER, PITH_PATTERN_ANY, err))
+SCENE_OF(prune_global, true, prune_with(PITH_PRUNE_GLOBAL, PITH_PATTERN_ANY, err))
+SCENE_OF(prune_rows, true, prune_with(PITH_PRUNE_LAYER, PITH_PATTERN_ROW, err))
+SCENE_OF(cluster_linear, true, cluster_with(PITH_CLUSTER_LINEAR, PITH_CLUSTER_PER_TENSOR, err))
+SCENE_OF(cluster_channels, true, cluster_with(PITH_CLUSTER_LINEAR, PITH_CLUSTER_PER_CHANNEL, err))
+SCENE_OF(cluster_exact, true, cluster_with(PITH_CLUSTER_EXACT, PITH_CLUSTER_PER_TENSOR, err))
+SCENE(calibrate, false, 1)
+SCENE_OF(session, false, open_bytes(&made.packed, err))
+SCENE(session_of_file, true, 1) /* maps a small file that cannot be copied */
+SCENE(evaluate, false, 1)
+SCENE(timing, false, 1)
+SCENE(compare, true, 1)
+SCENE(stream, false, 1)
+SCENE(weight_check, true, 1)
+SCENE(recipe_parse, true, 1)
+SCENE(recipe_classic, false, 1)
+SCENE(recipe_make, false, 1)
+SCENE(recipe_preset, true, 1)
+SCENE(recipe_print, true, 1)
+SCENE(recipe_of_model, true, 1)
+SCENE_OF(stage_prune, true, stage_of(PITH_STAGE_PRUNE, err))
+SCENE_OF(stage_cluster, true, stage_of(PITH_STAGE_CLUSTER, err))
+SCENE_OF(stage_encode, true, stage_of(PITH_STAGE_ENCODE, err))
+SCENE(whole_recipe, true, 1)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_import_onnx),
-        cmocka_unit_test(test_check_onnx),
-        cmocka_unit_test(test_unpack_full),
-        cmocka_unit_test(test_unpack_compact),
-        cmocka_unit_test(test_pack_full),
-        cmocka_unit_test(test_pack_compact),
-        cmocka_unit_test(test_write_onnx),
-        cmocka_unit_test(test_infer_shapes),
-        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_prune_layers),
-        cmocka_unit_test(test_prune_global),
-        cmocka_unit_test(test_prune_rows),
-        cmocka_unit_test(test_cluster_linear),
-        cmocka_unit_test(test_cluster_channels),
-        cmocka_unit_test(test_cluster_exact),
-        cmocka_unit_test(test_calibrate),
-        cmocka_unit_test(test_session),
-        cmocka_unit_test(test_session_of_file),
-        cmocka_unit_test(test_evaluate),
-        cmocka_unit_test(test_timing),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_weight_check),
-        cmocka_unit_test(test_recipe_parse),
-        cmocka_unit_test(test_recipe_classic),
-        cmocka_unit_test(test_recipe_make),
-        cmocka_unit_test(test_recipe_preset),
-        cmocka_unit_test(test_recipe_print),
-        cmocka_unit_test(test_recipe_of_model),
-        cmocka_unit_test(test_stage_prune),
-        cmocka_unit_test(test_stage_cluster),
-        cmocka_unit_test(test_stage_encode),
-        cmocka_unit_test(test_whole_recipe),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS_WITH(set_up, tear_down)

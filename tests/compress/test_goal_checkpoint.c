@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The checkpoint of a search: what was added comes back, in another process as in this one; damage,
  * other searches and a full disk are reported, and leave the file as it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "sample_models.h"
 #include "compress/goal/goal_checkpoint.h"
 #include "compress/goal/sample_split.h"
@@ -25,17 +22,15 @@
 static char path[64];
 static const struct goal_mark mark = {.network = 1, .data = 2, .options = 3};
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     snprintf(path, sizeof path, "/tmp/pith-checkpoint-%d", (int)getpid());
     unlink(path);
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -100,9 +95,8 @@ static bool recalls(struct goal_checkpoint *c, const char *encoder, double quali
     return there;
 }
 
-static void comes_back(void **state)
+TEST(comes_back)
 {
-    (void)state;
     const struct pith_buffer *kept;
     struct pith_error err = {0};
     make_two();
@@ -137,9 +131,8 @@ static void comes_back(void **state)
 
 /* A layer's name that was cut within a character, and a share that is no number, are stored so that
  * the file is valid. */
-static void what_is_written_can_be_read(void **state)
+TEST(what_is_written_can_be_read)
 {
-    (void)state;
     struct goal_checkpoint *c = opened(false);
     struct pith_error err = {0};
     struct pith_goal_point p = {.encoder = "sweep", .quality = 1, .file = network(3)};
@@ -158,9 +151,8 @@ static void what_is_written_can_be_read(void **state)
     pith_goal_checkpoint_free(c);
 }
 
-static void a_search_that_is_done(void **state)
+TEST(a_search_that_is_done)
 {
-    (void)state;
     struct pith_error err = {0};
     struct pith_buffer result = network(7);
     char output[80];
@@ -190,9 +182,8 @@ static enum pith_status open_with(const struct goal_mark *other, struct pith_err
     return status;
 }
 
-static void is_of_another_search(void **state)
+TEST(is_of_another_search)
 {
-    (void)state;
     const struct goal_mark other[] = {{9, 2, 3}, {1, 9, 3}, {1, 2, 9}};
     const char *said[] = {"network differs", "data differ", "goal or the options differ"};
     make_two();
@@ -212,9 +203,8 @@ static void put(const struct pith_buffer *file, size_t bytes)
 }
 
 /* Each byte changed, each length: reported, never taken for whole. */
-static void damage_is_reported(void **state)
+TEST(damage_is_reported)
 {
-    (void)state;
     struct pith_buffer file = {NULL, 0};
     struct pith_error err = {0};
     make_two();
@@ -370,9 +360,8 @@ static uint32_t bad_bytes(const struct layout *l, const struct field *f)
     return made;
 }
 
-static void bad_fields_are_reported(void **state)
+TEST(bad_fields_are_reported)
 {
-    (void)state;
     struct pith_buffer file = {NULL, 0};
     struct pith_error err = {0};
     uint32_t made = 0;
@@ -394,9 +383,8 @@ static void bad_fields_are_reported(void **state)
     pith_buffer_free(&file);
 }
 
-static void a_folder_that_is_not_there(void **state)
+TEST(a_folder_that_is_not_there)
 {
-    (void)state;
     struct goal_checkpoint *c = NULL;
     struct pith_error err = {0};
     const struct pith_goal_point p = {.encoder = "sweep", .quality = 1};
@@ -407,16 +395,4 @@ static void a_folder_that_is_not_there(void **state)
     pith_goal_checkpoint_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(comes_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_written_can_be_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_search_that_is_done, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_fields_are_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(is_of_another_search, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(damage_is_reported, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST_WITH(set_up, tear_down)

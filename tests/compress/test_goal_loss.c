@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a compressed network lost: the split of samples, what outputs are, figures known from a
  * hand's count, and limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include "compress/goal/goal_figures.h"
 #include "measure/class_output.h"
@@ -44,9 +41,8 @@ static void expect_split(uint64_t n, bool stream, uint64_t calibrate, uint64_t c
     free(taken);
 }
 
-static void parts_are_apart(void **state)
+TEST(parts_are_apart)
 {
-    (void)state;
     expect_split(2, false, 1, 1, 1);
     expect_split(32, false, 16, 16, 16);
     expect_split(47, false, 23, 24, 24);
@@ -56,9 +52,8 @@ static void parts_are_apart(void **state)
     expect_split(1000, true, 620, 186, 194);
 }
 
-static void most_are_limits(void **state)
+TEST(most_are_limits)
 {
-    (void)state;
     struct sample_split s, other;
     const uint64_t most[PITH_GOAL_PARTS] = {10, 20, 5};
     assert_true(pith_sample_split(256, 1, false, most, &s));
@@ -76,9 +71,8 @@ static void most_are_limits(void **state)
 
 enum { WIDTH = 3, CLASSES = 2 };
 
-static void rows_of_a_product_are_classes(void **state)
+TEST(rows_of_a_product_are_classes)
 {
-    (void)state;
     const float w[12] = {1, 0, 0, 0, 1, 0};
     struct pith_model *narrow = small_net(WIDTH, CLASSES, w, false),
                       *wide = small_net(WIDTH, 4, w, false), *same = identity_net(4),
@@ -98,9 +92,8 @@ static void rows_of_a_product_are_classes(void **state)
 }
 
 /* torch writes the bias of a product of positions as the first operand. */
-static void bias_may_be_on_either_side(void **state)
+TEST(bias_may_be_on_either_side)
 {
-    (void)state;
     const float w[6] = {1, 0, 0, 0, 1, 0};
     for (uint32_t side = 0; side < 2; side++) {
         struct sample_random r = sample_random_of(1);
@@ -118,19 +111,14 @@ static void bias_may_be_on_either_side(void **state)
 static struct pith_model *softmax_net(const uint32_t *dim, uint32_t rank, int32_t axis)
 {
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, rank, dim);
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", rank, dim);
     struct pith_node *n = add_node(m, PITH_OP_SOFTMAX, "p", "p.out", 1, &x);
     n->attr[ATTR_SOFTMAX_AXIS] = axis;
-    m->outputs[m->n_outputs++] = n->out[0];
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return m;
+    return sample_done(m, n->out[0]);
 }
 
-static void softmax_gives_the_axis(void **state)
+TEST(softmax_gives_the_axis)
 {
-    (void)state;
     static const struct {
         uint32_t dim[4], rank;
         int32_t axis;
@@ -166,9 +154,8 @@ static struct pith_buffer packed(const float *w)
 }
 
 /* Logits (x0, x1) against (x0, x1 + x2 d): of samples x = (a, b, c) the divergence is known. */
-static void losses_are_those_of_a_hand(void **state)
+TEST(losses_are_those_of_a_hand)
 {
-    (void)state;
     const float was[6] = {1, 0, 0, 0, 1, 0}, now[6] = {1, 0, 0, 0, 1, 0.5f};
     /* two calibrate; which of them, the split says: all are alike in pairs */
     const float x[ROWS * WIDTH] = {1, 0, 4, 1, 0, 4, 1, 0, 4, 1, 0, 4};
@@ -209,9 +196,8 @@ static void losses_are_those_of_a_hand(void **state)
 
 /* Two calls: errors are those of means of 2 and of 1.5, one weighs twice; the other output is
  * numbers. */
-static void figures_of_sums_are_those_of_a_hand(void **state)
+TEST(figures_of_sums_are_those_of_a_hand)
 {
-    (void)state;
     const struct eval_output out[2] = {
         {.output = 3, .weight = 2, .kind = {.classes = 4, .rows = 5, .inner = 1}},
         {.output = 1, .weight = 1}};
@@ -238,9 +224,8 @@ static void figures_of_sums_are_those_of_a_hand(void **state)
     assert_true(fabs(l.numbers_db - 30) < 1e-12 && fabs(l.numbers_low_db - 30) < 1e-12);
 }
 
-static void too_little_to_measure_is_refused(void **state)
+TEST(too_little_to_measure_is_refused)
 {
-    (void)state;
     const float w[6] = {1, 0, 0, 0, 1, 0}, x[WIDTH] = {1, 2, 3};
     struct pith_model *m = small_net(WIDTH, CLASSES, w, false);
     struct pith_data *data = rows_of(x, 1, WIDTH, NULL);
@@ -280,9 +265,8 @@ static struct pith_goal_loss classes_lost(double kl, double error)
                                    .numbers_low_db = HUGE_VAL};
 }
 
-static void limits(void **state)
+TEST(limits)
 {
-    (void)state;
     struct pith_goal g;
     struct pith_goal_loss l = classes_lost(0.02, 0.002);
     pith_goal_init(&g);
@@ -314,9 +298,8 @@ static void limits(void **state)
 }
 
 /* Whatever the limits are, and none: NaN in the outputs is no loss that could be small. */
-static void nan_in_the_outputs_meets_no_goal(void **state)
+TEST(nan_in_the_outputs_meets_no_goal)
 {
-    (void)state;
     struct pith_goal g;
     struct pith_goal_loss l = classes_lost(0, 0);
     char text[200];
@@ -345,9 +328,8 @@ static struct pith_goal_loss labels_lost(double drop, double error, double kl)
 /* Selection (one standard error more) and verdict (as measured), of a limit of 1 point or 0.04
  * nats. Where the samples do not resolve the limit, KL decides: a gain, or one sample that is lost,
  * counts neither way. */
-static void drops_are_paired_differences(void **state)
+TEST(drops_are_paired_differences)
 {
-    (void)state;
     static const struct {
         double drop, error, kl;
         bool selected, met;
@@ -376,20 +358,4 @@ static void drops_are_paired_differences(void **state)
     assert_true(pith_goal_excess(&g, &l, 0) > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_apart),
-        cmocka_unit_test(most_are_limits),
-        cmocka_unit_test(rows_of_a_product_are_classes),
-        cmocka_unit_test(bias_may_be_on_either_side),
-        cmocka_unit_test(softmax_gives_the_axis),
-        cmocka_unit_test(losses_are_those_of_a_hand),
-        cmocka_unit_test(figures_of_sums_are_those_of_a_hand),
-        cmocka_unit_test(too_little_to_measure_is_refused),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(nan_in_the_outputs_meets_no_goal),
-        cmocka_unit_test(drops_are_paired_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -2,13 +2,8 @@
 /* test_integer_alloc_failure.c - as test_alloc_failure.c, for networks of integers: made by every
  * way there is to make them, trained with them, packed, written as ONNX, read back and run. What
  * takes long fails at one allocation in a prime number of them; PITH_STEP=1 tries every one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include <jansson.h>
 #include "compress/failing_heap.h"
 #include "pith_load.h"
@@ -53,8 +48,7 @@ static struct pith_model *picture_network(void)
 {
     struct sample_random r = sample_random_of(21);
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 1, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, 1, SIDE, SIDE});
     m->batch_open = true;
     x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){CHANNELS, 1, 3, 3});
     uint32_t in[5] = {x};
@@ -253,36 +247,6 @@ static enum pith_status to_onnx(struct pith_buffer *file, const struct pith_pack
     return pith_model_write_onnx(made.integers, file, err);
 }
 
-static enum pith_status pack_full(struct pith_error *err)
-{
-    return pack_with(false, to_pith, err);
-}
-
-static enum pith_status pack_compact(struct pith_error *err)
-{
-    return pack_with(true, to_pith, err);
-}
-
-static enum pith_status write_onnx(struct pith_error *err)
-{
-    return pack_with(false, to_onnx, err);
-}
-
-static enum pith_status unpack(struct pith_error *err)
-{
-    return read_bytes(&made.packed, err);
-}
-
-static enum pith_status import_onnx(struct pith_error *err)
-{
-    return read_bytes(&made.onnx, err);
-}
-
-static enum pith_status session(struct pith_error *err)
-{
-    return open_bytes(&made.packed, err);
-}
-
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static struct pith_buffer make_float(struct pith_model *m)
@@ -292,9 +256,8 @@ static struct pith_buffer make_float(struct pith_model *m)
     return file;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     const struct pith_stage s = quantize_stage();
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
@@ -314,9 +277,8 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     pith_data_free(made.images);
     pith_data_free(made.rows);
     pith_model_free(made.integers);
@@ -327,13 +289,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define SCENE(name, copes, every)                                                                  \
-    static void test_##name(void **state)                                                          \
-    {                                                                                              \
-        (void)state;                                                                               \
-        heap.stride = getenv("PITH_STEP") ? (uint32_t)atoi(getenv("PITH_STEP")) : (every);         \
-        fail_all(name, copes);                                                                     \
-    }
 /* Listing weights works without its table of visited ones. */
 SCENE(quantize, true, 13)
 SCENE(adaptive, true, 17)
@@ -343,23 +298,11 @@ SCENE(without_data, true, 17)
 SCENE(several_inputs, true, 13)
 SCENE(train, true, 29)
 SCENE(sense, true, 17)
-SCENE(pack_full, false, 1)
-SCENE(pack_compact, false, 1)
-SCENE(write_onnx, false, 1)
-SCENE(unpack, false, 1)
-SCENE(import_onnx, true, 1) /* lists weights, too */
-SCENE(session, false, 1)
+SCENE_OF(pack_full, false, pack_with(false, to_pith, err))
+SCENE_OF(pack_compact, false, pack_with(true, to_pith, err))
+SCENE_OF(write_onnx, false, pack_with(false, to_onnx, err))
+SCENE_OF(unpack, false, read_bytes(&made.packed, err))
+SCENE_OF(import_onnx, true, read_bytes(&made.onnx, err)) /* lists weights, too */
+SCENE_OF(session, false, open_bytes(&made.packed, err))
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_adaptive),
-        cmocka_unit_test(test_fine),         cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_without_data), cmocka_unit_test(test_several_inputs),
-        cmocka_unit_test(test_train),        cmocka_unit_test(test_sense),
-        cmocka_unit_test(test_pack_full),    cmocka_unit_test(test_pack_compact),
-        cmocka_unit_test(test_write_onnx),   cmocka_unit_test(test_unpack),
-        cmocka_unit_test(test_import_onnx),  cmocka_unit_test(test_session),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS_WITH(set_up, tear_down)

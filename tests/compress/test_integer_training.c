@@ -222,9 +222,7 @@ static struct pith_model *network(void)
 {
     struct sample_random r = sample_random_of(5);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 1, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, 1, SIDE, SIDE});
     m->batch_open = true;
     uint32_t a = conv(m, &r, x, 1, 4, "first");
     a = add_node(m, PITH_OP_RELU, "relu1", "r1", 1, &a)->out[0];
@@ -240,11 +238,8 @@ static struct pith_model *network(void)
     s = add_node(m, PITH_OP_FLATTEN, "flat", "f", 1, &s)->out[0];
     uint32_t w = add_constant(m, &r, "w", 2, (const uint32_t[]){KINDS, 4});
     uint32_t b = add_constant(m, &r, "bias", 1, (const uint32_t[]){KINDS});
-    m->outputs[m->n_outputs++] =
-        add_node(m, PITH_OP_GEMM, "last", "y", 3, (const uint32_t[]){s, w, b})->out[0];
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(
+        m, add_node(m, PITH_OP_GEMM, "last", "y", 3, (const uint32_t[]){s, w, b})->out[0]);
 }
 
 static const struct pith_quantize_opts as_trained = {

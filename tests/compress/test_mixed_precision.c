@@ -20,7 +20,6 @@ static struct pith_model *network(bool loud)
 {
     float w[N * N];
     struct sample_random r = sample_random_of(7);
-    struct pith_error err = {0};
     for (uint32_t i = 0; i < N * N; i++)
         w[i] = sample_gauss(&r) * (loud && i % N == 0 ? 0.001f : 1.0f);
     struct pith_model *m = small_net(N, N, w, true);
@@ -35,8 +34,7 @@ static struct pith_model *network(bool loud)
             add_node(m, PITH_OP_GEMM, names[k], "", 2, (const uint32_t[]){m->outputs[0], v})
                 ->out[0];
     }
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return m;
+    return sample_shaped(m);
 }
 
 static struct pith_data *inputs(bool loud)
@@ -177,9 +175,7 @@ TEST(a_depthwise_layer_goes_along)
         x[i] = sample_gauss(&r);
     struct pith_data *data = rows_of(x, SAMPLES, N, NULL);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, N});
-    m->inputs[m->n_inputs++] = in;
+    uint32_t in = add_input(m, "x", 2, (const uint32_t[]){1, N});
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "picture", "", 1, &in);
     memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){4, 1, N, 1, 1}, 5 * sizeof(int32_t));
     const uint32_t groups[] = {1, N, 1, 1}, outs[] = {N, N, N, 64 * N};
@@ -196,8 +192,7 @@ TEST(a_depthwise_layer_goes_along)
         node->attr[ATTR_CONV_GROUP] = (int32_t)groups[k];
         y = node->out[0];
     }
-    m->outputs[m->n_outputs++] = y;
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, y);
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     struct pith_stage_report report = quantize(m, &s, data);
@@ -387,10 +382,8 @@ TEST(the_only_layer_does_not_stay_float)
 static struct pith_model *recurrent_network(void)
 {
     struct sample_random r = sample_random_of(11);
-    struct pith_error err = {0};
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, STEPS * GATES * N}), in[5];
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, STEPS * GATES * N}), in[5];
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
     memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, GATES * N},
            4 * sizeof(int32_t));
@@ -412,10 +405,7 @@ static struct pith_model *recurrent_network(void)
     memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){2, 1, -1}, 3 * sizeof(int32_t));
     node = add_node(m, PITH_OP_GEMM, "out", "out.out", 2, (const uint32_t[]){node->out[0], w});
     node->attr[ATTR_GEMM_TRANS_B] = 1;
-    m->outputs[m->n_outputs++] = node->out[0];
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, node->out[0]);
 }
 
 TEST(what_was_taken_apart_stays_float_as_one)
@@ -456,10 +446,8 @@ TEST(what_was_taken_apart_stays_float_as_one)
 static struct pith_model *parted_network(void)
 {
     struct sample_random r = sample_random_of(17);
-    struct pith_error err = {0};
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, STEPS * N});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, STEPS * N});
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
     memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, N}, 4 * sizeof(int32_t));
     uint32_t steps = node->out[0], h0 = add_constant(m, &r, "h0", 2, (const uint32_t[]){1, N});
@@ -491,10 +479,7 @@ static struct pith_model *parted_network(void)
         weights[i] = (float)(i % 3) - 1;
     node = add_node(m, PITH_OP_GEMM, "out", "out.out", 2, (const uint32_t[]){node->out[0], w});
     node->attr[ATTR_GEMM_TRANS_B] = 1;
-    m->outputs[m->n_outputs++] = node->out[0];
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, node->out[0]);
 }
 
 static bool has_layer(const struct pith_stage_report *r, const char *name)

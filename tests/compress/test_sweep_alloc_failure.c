@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sweep_alloc_failure.c - as test_alloc_failure.c, for what begins and what repeats: fresh
  * networks, recipes that train, sweeps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include <jansson.h>
 #include "compress/failing_heap.h"
 #include "sample_models.h"
@@ -144,43 +139,26 @@ static enum pith_status draw_weights(struct pith_error *err)
     return st;
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     json_set_alloc_funcs(malloc, free);
     plain = copy_of_plain();
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     pith_model_free(plain);
     return 0;
 }
 
-#define SCENE(name, copes)                                                                         \
-    static void test_##name(void **state)                                                          \
-    {                                                                                              \
-        (void)state;                                                                               \
-        fail_all(name, copes);                                                                     \
-    }
-SCENE(training_parse, true)
-SCENE(training_print, true)
-SCENE(sweep_parse, true)
-SCENE(sweep_run, true)
-SCENE(sweep_bind, true)
-SCENE(sweep_results, true)
-SCENE(architecture, false)
-SCENE(draw_weights, true)
+SCENE(training_parse, true, 1)
+SCENE(training_print, true, 1)
+SCENE(sweep_parse, true, 1)
+SCENE(sweep_run, true, 1)
+SCENE(sweep_bind, true, 1)
+SCENE(sweep_results, true, 1)
+SCENE(architecture, false, 1)
+SCENE(draw_weights, true, 1)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_parse), cmocka_unit_test(test_training_print),
-        cmocka_unit_test(test_sweep_parse),    cmocka_unit_test(test_sweep_run),
-        cmocka_unit_test(test_sweep_bind),     cmocka_unit_test(test_sweep_results),
-        cmocka_unit_test(test_architecture),   cmocka_unit_test(test_draw_weights),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS_WITH(set_up, tear_down)

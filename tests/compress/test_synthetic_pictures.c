@@ -19,16 +19,13 @@ static struct pith_model *picture_net(uint32_t c, const char *preprocess)
 {
     struct sample_random r = sample_random_of(5);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, c, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, c, SIDE, SIDE});
     uint32_t w = add_constant(m, &r, "w", 4, (const uint32_t[]){4, c, 3, 3});
     uint32_t y = add_node(m, PITH_OP_CONV, "conv", "y", 2, (const uint32_t[]){x, w})->out[0];
     m->outputs[m->n_outputs++] = y;
     if (preprocess)
         assert_int_equal(pith_model_set_meta(m, "preprocess", preprocess), PITH_OK);
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return m;
+    return sample_shaped(m);
 }
 
 static void read_all(struct pith_data *d, uint32_t n, size_t elems, float *x)

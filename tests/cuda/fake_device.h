@@ -5,14 +5,11 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "fake_cuda.h"
 #include "pith_cuda.h"
 #include "measure/engine.h"

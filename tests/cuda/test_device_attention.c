@@ -4,7 +4,6 @@
 #include "device_case.h"
 
 static uint64_t seed = 17;
-static struct pith_kernels reference;
 
 enum mask_kind { MASK_NONE, MASK_ADDED, MASK_KEEP, MASK_FILL };
 
@@ -78,9 +77,8 @@ static void check_case(const struct attention_case *c)
         guard_free(&in[i]);
 }
 
-static void test_attention(void **state)
+TEST(test_attention)
 {
-    (void)state;
     static const struct attention_case of[] = {
         {1, 2, 9, 33, 16, 16, 0, MASK_NONE, false, 1, 1},
         {2, 3, 8, 31, 20, 40, 15, MASK_ADDED, true, 3, 1},
@@ -96,9 +94,8 @@ static void test_attention(void **state)
 }
 
 /* A query that sees no key at all gets 0. */
-static void test_no_key(void **state)
+TEST(test_no_key)
 {
-    (void)state;
     struct attention_case c = {1, 1, 2, 40, 8, 8, 0, MASK_ADDED, true, 1, 1};
     struct one_op t;
     one_op_open(&t, PITH_OP_ATTENTION, 4, 1);
@@ -127,12 +124,4 @@ static void test_no_key(void **state)
         guard_free(&in[i]);
 }
 
-int main(void)
-{
-    pith_kernels_fill(&reference, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_no_key),
-    };
-    return RUN_IN_BOTH(tests);
-}
+RUN_IN_BOTH

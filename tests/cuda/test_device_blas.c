@@ -172,9 +172,8 @@ static void check_case(struct pith_cuda *cuda, struct pith_blas *blas, const str
     guard_free(&work);
 }
 
-static void test_products(void **state)
+TEST(test_products)
 {
-    (void)state;
     static const struct shape_case of[] = {
         {64, 128, 130, 1, false, false, false, false, ACT_NONE, 1.0f, VALUE_F32, VALUE_F32},
         {70, 131, 129, 1, false, true, true, false, ACT_RELU, 1.0f, VALUE_F32, VALUE_F32},
@@ -204,9 +203,8 @@ static void test_products(void **state)
 }
 
 /* What its epilogues and layouts do not know stays with tiles. */
-static void test_not_taken(void **state)
+TEST(test_not_taken)
 {
-    (void)state;
     const struct gemm_args plain = {.m = 64,
                                     .n = 256,
                                     .k = 256,
@@ -335,19 +333,8 @@ static uint64_t run_dense(const char *blas, struct fake_blas_behaviour behaviour
     return products;
 }
 
-static void test_networks(void **state)
+TEST(test_tiles_take_over)
 {
-    (void)state;
-    const struct fake_blas_behaviour sound = {0};
-    assert_true(run_dense("", sound, BLAS_IS_FASTER, "") >= 2);
-    assert_int_equal(run_dense(NULL, sound, BLAS_IS_FASTER, ""), 0);
-    struct fake_cuda_behaviour tiles_are_faster = {.launch_ns = 1, .call_ns = 1000};
-    assert_int_equal(run_dense("", sound, tiles_are_faster, ""), 0);
-}
-
-static void test_tiles_take_over(void **state)
-{
-    (void)state;
     assert_int_equal(run_dense("/nowhere/libcublasLt.so", (struct fake_blas_behaviour){0},
                                BLAS_IS_FASTER, "is not here (/nowhere/libcublasLt.so)"),
                      0);
@@ -366,9 +353,8 @@ static void test_tiles_take_over(void **state)
 #define TIMED_RUNS 13u /* of a product, before the graph is captured */
 
 /* A call that fails while the graph is captured ends the plan: a status and a line. */
-static void test_failing_product(void **state)
+TEST(test_failing_product)
 {
-    (void)state;
     struct pith_packed packed = {0};
     struct pith_engine *e;
     struct pith_error err = {0};
@@ -644,9 +630,8 @@ static void check_model(void (*build)(struct pith_model *m, bool bf16), enum val
 }
 
 /* Integers are exact. */
-static void test_models_of_bytes(void **state)
+TEST(test_models_of_bytes)
 {
-    (void)state;
     for (uint32_t order = 0; order < 3; order++) {
         check_model(bytes_block, VALUE_F32, PITH_FLAG_NO_FUSION, 2, order);
         check_model(bytes_pointwise, VALUE_F32, PITH_FLAG_NO_FUSION, 2, order);
@@ -654,9 +639,8 @@ static void test_models_of_bytes(void **state)
     }
 }
 
-static void test_models(void **state)
+TEST(test_models)
 {
-    (void)state;
     for (enum value_type type = VALUE_F32; type <= VALUE_BF16; type++) {
         check_model(pointwise, type, 0, 2, type);
         check_model(block, type, 0, 3, 2 - type);
@@ -664,13 +648,14 @@ static void test_models(void **state)
     }
 }
 
-int main(void)
+/* The longest: defects.py ends at a failure. */
+TEST(test_networks)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),        cmocka_unit_test(test_models_of_bytes),
-        cmocka_unit_test(test_not_taken),       cmocka_unit_test(test_models),
-        cmocka_unit_test(test_tiles_take_over), cmocka_unit_test(test_failing_product),
-        cmocka_unit_test(test_networks), /* the longest: defects.py ends at a failure */
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct fake_blas_behaviour sound = {0};
+    assert_true(run_dense("", sound, BLAS_IS_FASTER, "") >= 2);
+    assert_int_equal(run_dense(NULL, sound, BLAS_IS_FASTER, ""), 0);
+    struct fake_cuda_behaviour tiles_are_faster = {.launch_ns = 1, .call_ns = 1000};
+    assert_int_equal(run_dense("", sound, tiles_are_faster, ""), 0);
 }
+
+RUN_TESTS

@@ -89,9 +89,8 @@ static void check_sectors(const char *name, struct one_op *t)
     one_op_close(t);
 }
 
-static void test_long_tensors(void **state)
+TEST(test_long_tensors)
 {
-    (void)state;
     struct one_op t;
     one_op_open(&t, PITH_OP_RELU, 1, 1);
     random_input(&t, 0, DIMS(64, 1024));
@@ -205,9 +204,8 @@ static void check_form(const struct limit *l)
     assert_true(of_x <= l->of_x);
 }
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
-    (void)state;
     /* up to 32 centroids lie in banks of their own: one wavefront whichever are read */
     static const struct limit limits[] = {
         {"relative, 4 bits", 0.25, 16, 1, LAUNCH_spmv_relative, 9.6, 1.6, 2.3},
@@ -218,9 +216,8 @@ static void test_forms(void **state)
         check_form(&limits[i]);
 }
 
-static void test_codes(void **state)
+TEST(test_codes)
 {
-    (void)state;
     static const struct limit limits[] = {
         {"codes, 2 bits", 2, 4, 1, LAUNCH_gemv_codes, 3.5, 4.01, 0},
         {"codes, 4 bits", 2, 16, 1, LAUNCH_gemv_codes, 4.6, 2.01, 0},
@@ -253,10 +250,5 @@ int main(void)
     module = ptx_read(path ? path : built);
     if (!module)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_tensors),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_codes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

@@ -34,9 +34,8 @@ static void cluster(struct pith_model *m, struct pith_const *c)
     c->code = PITH_CODE_HUFFMAN;
 }
 
-static int load(void **state)
+FIXTURE(load)
 {
-    (void)state;
     const char *data = getenv("PITH_DATA");
     char path[512];
     struct pith_model *m;
@@ -56,9 +55,8 @@ static int load(void **state)
     return 0;
 }
 
-static int unload(void **state)
+FIXTURE(unload)
 {
-    (void)state;
     pith_buffer_free(&file);
     return 0;
 }
@@ -104,9 +102,8 @@ static void run(uint64_t least, uint32_t decoded, float y[10])
     assert_nothing_left();
 }
 
-static void test_same_bits(void **state)
+TEST(test_same_bits)
 {
-    (void)state;
     float there[10], here[10];
     static const uint32_t orders[] = {0, 1, 2, 77};
     fake_set((struct fake_cuda_behaviour){0});
@@ -131,9 +128,8 @@ static enum pith_status make(struct pith_plan *plan, struct pith_error *err)
     return st;
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-    (void)state;
     struct pith_session *s;
     struct pith_error err = {0};
     struct pith_plan *plan = open_plan(&s);
@@ -158,9 +154,8 @@ static void test_failures(void **state)
 }
 
 /* The file is changed after the CPU has read it, which would have refused it. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     struct pith_session *s;
     struct pith_error err = {0};
     struct pith_plan *plan = open_plan(&s);
@@ -191,16 +186,11 @@ static void test_damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_damaged),
-    };
     struct pith_packed packed = {0};
     if (!load_network("mnist_lenet5_caffe", &packed)) {
         printf("no models\n");
         return 77;
     }
     pith_packed_free(&packed);
-    return cmocka_run_group_tests(tests, load, unload);
+    return run_listed_tests(load, unload);
 }

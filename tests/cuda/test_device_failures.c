@@ -9,15 +9,13 @@
 
 static struct pith_packed packed;
 
-static int load(void **state)
+FIXTURE(load)
 {
-    (void)state;
     return load_network("mnist_lenet5_caffe", &packed) ? 0 : 1;
 }
 
-static int unload(void **state)
+FIXTURE(unload)
 {
-    (void)state;
     pith_packed_free(&packed);
     return 0;
 }
@@ -68,9 +66,8 @@ static void assert_taken_over(const char *device, const char *why)
     assert_nothing_left();
 }
 
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     struct pith_error err = {0};
     uint32_t n = 1;
     for (;; n++) {
@@ -84,18 +81,16 @@ static void test_allocations(void **state)
     assert_int_equal(n, 4); /* arena, constants, pinned memory; then none fails */
 }
 
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
-    (void)state;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){.memory_bytes = 1000});
     assert_false(runs("cuda:0", true, &err));
     assert_taken_over("cuda:0", "OUT_OF_MEMORY");
 }
 
-static void test_lost(void **state)
+TEST(test_lost)
 {
-    (void)state;
     struct pith_error err = {0};
     uint32_t n = 1;
     for (;; n++) {
@@ -111,9 +106,8 @@ static void test_lost(void **state)
 }
 
 /* A device that is lost stays so for the plan. */
-static void test_lost_for_ever(void **state)
+TEST(test_lost_for_ever)
 {
-    (void)state;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){0});
     struct pith_engine *e = open_on(&packed, "cuda:0", 0);
@@ -126,9 +120,8 @@ static void test_lost_for_ever(void **state)
     assert_nothing_left();
 }
 
-static void test_drivers(void **state)
+TEST(test_drivers)
 {
-    (void)state;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){.no_device = 1});
     assert_false(runs("cuda:0", true, &err));
@@ -144,9 +137,8 @@ static void test_drivers(void **state)
     assert_non_null(strstr(err.text, "no device 7: there is 1"));
 }
 
-static void test_auto(void **state)
+TEST(test_auto)
 {
-    (void)state;
     struct pith_engine *e;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){0});
@@ -158,9 +150,8 @@ static void test_auto(void **state)
     assert_nothing_left();
 }
 
-static void test_embedded(void **state)
+TEST(test_embedded)
 {
-    (void)state;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){0});
     struct pith_engine *e = open_on(&packed, "cuda:0", 0);
@@ -175,9 +166,8 @@ static void test_embedded(void **state)
 }
 
 /* Values in memory of the caller are not on the device. */
-static void test_caches(void **state)
+TEST(test_caches)
 {
-    (void)state;
     struct pith_model *m = sample_new();
     struct pith_buffer file = {0};
     struct pith_error err = {0};
@@ -220,16 +210,10 @@ static void test_caches(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_lost),        cmocka_unit_test(test_lost_for_ever),
-        cmocka_unit_test(test_drivers),     cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_embedded),    cmocka_unit_test(test_caches),
-    };
     if (!load_network("mnist_lenet5_caffe", &packed)) {
         printf("no models\n");
         return 77;
     }
     unload(NULL);
-    return cmocka_run_group_tests(tests, load, unload);
+    return run_listed_tests(load, unload);
 }

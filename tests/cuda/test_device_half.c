@@ -41,9 +41,8 @@ static void check_rounding(enum pith_type type, uint32_t (*round)(float), uint32
     assert_int_equal(round(NAN), 0x7fff);
 }
 
-static void test_rounding(void **state)
+TEST(test_rounding)
 {
-    (void)state;
     check_rounding(PITH_F16, f16_of_f32, 0x7c00);
     check_rounding(PITH_BF16, bf16_of_f32, 0x7f80);
 }
@@ -73,9 +72,8 @@ static struct weight_case half_case(uint32_t rows, uint32_t cols, enum pith_type
     return k;
 }
 
-static void test_half_products(void **state)
+TEST(test_half_products)
 {
-    (void)state;
     static const struct {
         uint32_t m, n, k;
         bool terms_first;
@@ -99,9 +97,8 @@ static void test_half_products(void **state)
     }
 }
 
-static void test_half_conv(void **state)
+TEST(test_half_conv)
 {
-    (void)state;
     for (uint32_t groups = 1; groups <= 2; groups++) {
         struct weight_case k = half_case(40 * groups, 45, groups == 1 ? PITH_F16 : PITH_BF16);
         struct one_op t;
@@ -117,9 +114,8 @@ static void test_half_conv(void **state)
 }
 
 /* Several blocks share the sums of each case. */
-static void test_shared_products(void **state)
+TEST(test_shared_products)
 {
-    (void)state;
     static const struct {
         uint32_t m, n, k;
         bool terms_first;
@@ -138,9 +134,8 @@ static void test_shared_products(void **state)
     }
 }
 
-static void test_shared_conv(void **state)
+TEST(test_shared_conv)
 {
-    (void)state;
     for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
         const struct conv_case *c = &shared_convs[i / 2];
         const uint32_t terms = c->channels * c->kh * c->kw;
@@ -223,9 +218,8 @@ static struct weight_case any_case(uint32_t round, uint32_t rows, uint32_t cols)
     }
 }
 
-static void test_mma_products(void **state)
+TEST(test_mma_products)
 {
-    (void)state;
     static const struct {
         uint32_t m, n, k;
         bool turned, a_turned;
@@ -277,9 +271,8 @@ static void test_mma_products(void **state)
 
 /* Groups, strides, dilation; channels and terms that end within parts and slices; several images.
  */
-static void test_mma_conv(void **state)
+TEST(test_mma_conv)
 {
-    (void)state;
     static const struct {
         struct conv_case conv;
         enum launch_kernel kernel;
@@ -314,14 +307,4 @@ static void test_mma_conv(void **state)
     processors = 0;
 }
 
-int main(void)
-{
-    pith_kernels_fill(&reference, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),    cmocka_unit_test(test_half_products),
-        cmocka_unit_test(test_half_conv),   cmocka_unit_test(test_shared_products),
-        cmocka_unit_test(test_shared_conv), cmocka_unit_test(test_mma_products),
-        cmocka_unit_test(test_mma_conv),
-    };
-    return RUN_IN_BOTH(tests);
-}
+RUN_IN_BOTH

@@ -101,9 +101,8 @@ static size_t constant_bytes(const struct codes_layout *l)
 }
 
 /* Byte for byte, to the last that kernels read. */
-static void test_same_codes(void **state)
+TEST(test_same_codes)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * N_WANTS; i++) { /* in the second half integers, turned */
         const struct weight_want *want = &wants[i % N_WANTS];
         if (i >= N_WANTS && (want->n_groups > 1 || want->n_centroids > 15))
@@ -143,9 +142,8 @@ static void damage(struct coded *c, uint32_t round)
 }
 
 /* Which of the damages still are codes, and of what, both decoders have to agree on. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     uint32_t refused = 0, taken = 0;
     for (uint32_t round = 0; round < 240; round++) {
         struct coded c = coded_new(&wants[round % N_WANTS]);
@@ -171,9 +169,8 @@ static void test_damaged(void **state)
 }
 
 /* One centroid more than the codebook has is refused, although the table has a code for them. */
-static void test_no_such_centroid(void **state)
+TEST(test_no_such_centroid)
 {
-    (void)state;
     struct coded c = coded_new(&wants[1]);
     struct codes_layout l;
     uint8_t largest = 0;
@@ -190,9 +187,8 @@ static void test_no_such_centroid(void **state)
 }
 
 /* Other codes and supports are the CPU's. */
-static void test_not_taken(void **state)
+TEST(test_not_taken)
 {
-    (void)state;
     struct huffman_layout h;
     struct coded c = coded_new(&wants[4]);
     struct weight w = c.k.w;
@@ -208,13 +204,4 @@ static void test_not_taken(void **state)
     coded_free(&c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_codes),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_no_such_centroid),
-        cmocka_unit_test(test_not_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -138,9 +138,8 @@ static void check_conv(const struct conv_shape *c, bool known)
     check(&t, c->kernel, known, NULL);
 }
 
-static void test_conv(void **state)
+TEST(test_conv)
 {
-    (void)state;
     static const struct conv_shape of[] = {
         {1, 1, 3, 20, 13, 17, 3, 3, 2, 1, 1, LAUNCH_conv_packed_i8},
         {4, 1, 33, 70, 5, 7, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
@@ -165,9 +164,8 @@ static void test_conv(void **state)
 }
 
 /* Sums of many terms, in parts where nothing but x has a zero point. */
-static void test_splits(void **state)
+TEST(test_splits)
 {
-    (void)state;
     static const struct conv_shape of[] = {
         {1, 1, 576, 70, 6, 6, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
         {1, 1, 960, 33, 5, 5, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
@@ -188,9 +186,8 @@ static enum launch_kernel matmul_kernel(uint32_t m)
 
 /* Codes of 2 and of 4 bits, from steps of several warps to a part of one, and of rows that begin
  * anywhere. */
-static void test_codes(void **state)
+TEST(test_codes)
 {
-    (void)state;
     static const struct {
         uint32_t m, n, k, centroids;
         bool turned, sparse;
@@ -219,9 +216,8 @@ static void test_codes(void **state)
     }
 }
 
-static void test_matmul(void **state)
+TEST(test_matmul)
 {
-    (void)state;
     static const struct {
         uint32_t m, n, k;
         bool turned;
@@ -277,22 +273,12 @@ static void check_rows(uint32_t images, uint32_t rows, uint32_t terms, bool pixe
     guard_free(&y);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     check_rows(1, 70, 130, false, false);
     check_rows(1, 9, 64, false, true);
     check_rows(3, 65, 33, true, false);
     check_rows(2, 12, 129, true, true);
 }
 
-int main(void)
-{
-    plan.arena_bytes = UINT64_MAX;
-    pith_kernels_fill(&reference, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),  cmocka_unit_test(test_splits), cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_codes), cmocka_unit_test(test_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -65,58 +65,45 @@ static void compare(const char *name, uint32_t order, bool half)
 }
 
 #define NETWORK(name, order)                                                                       \
-    static void name(void **state)                                                                 \
+    TEST(name)                                                                                     \
     {                                                                                              \
-        (void)state;                                                                               \
         compare(#name, order, false);                                                              \
     }
 #define HALF_NETWORK(name, order)                                                                  \
-    static void half_##name(void **state)                                                          \
+    TEST(half_##name)                                                                              \
     {                                                                                              \
-        (void)state;                                                                               \
         compare(#name, order, true);                                                               \
     }
-
-#define NETWORKS(ROW)                                                                              \
-    ROW(cifar10_resnet20, 0)                                                                       \
-    ROW(imagenet_mobilenet_v2, 0)                                                                  \
-    ROW(imagenet_squeezenet_v1_1, 1)                                                               \
-    ROW(imagenet_squeezenet_v1_dc, 0)                                                              \
-    ROW(kws_DNN_L, 2)                                                                              \
-    ROW(kws_GRU_L, 77)                                                                             \
-    ROW(kws_LSTM_L, 1)                                                                             \
-    ROW(mnist_cntk, 2)                                                                             \
-    ROW(mnist_lenet5_caffe, 77)                                                                    \
-    ROW(silero_vad_16k, 1)                                                                         \
-    ROW(super_resolution_x3, 0)                                                                    \
-    ROW(tiny_ad01_ae, 2)                                                                           \
-    ROW(tiny_ic_resnet8, 77)                                                                       \
-    ROW(tiny_kws_dscnn, 1)                                                                         \
-    ROW(tiny_vww_mbv1, 2)
-
-#define HALF_NETWORKS(ROW)                                                                         \
-    ROW(cifar10_resnet20, 1)                                                                       \
-    ROW(imagenet_mobilenet_v2, 2)                                                                  \
-    ROW(imagenet_squeezenet_v1_1, 0)                                                               \
-    ROW(kws_DNN_L, 77)                                                                             \
-    ROW(kws_GRU_L, 0)                                                                              \
-    ROW(mnist_lenet5_caffe, 2)                                                                     \
-    ROW(silero_vad_16k, 0)                                                                         \
-    ROW(tiny_ad01_ae, 0)                                                                           \
-    ROW(tiny_ic_resnet8, 1)                                                                        \
-    ROW(tiny_kws_dscnn, 77)                                                                        \
-    ROW(tiny_vww_mbv1, 2)
-
-NETWORKS(NETWORK)
-HALF_NETWORKS(HALF_NETWORK)
-
-#define TEST(name, order) cmocka_unit_test(name),
-#define HALF_TEST(name, order) cmocka_unit_test(half_##name),
+NETWORK(cifar10_resnet20, 0)
+NETWORK(imagenet_mobilenet_v2, 0)
+NETWORK(imagenet_squeezenet_v1_1, 1)
+NETWORK(imagenet_squeezenet_v1_dc, 0)
+NETWORK(kws_DNN_L, 2)
+NETWORK(kws_GRU_L, 77)
+NETWORK(kws_LSTM_L, 1)
+NETWORK(mnist_cntk, 2)
+NETWORK(mnist_lenet5_caffe, 77)
+NETWORK(silero_vad_16k, 1)
+NETWORK(super_resolution_x3, 0)
+NETWORK(tiny_ad01_ae, 2)
+NETWORK(tiny_ic_resnet8, 77)
+NETWORK(tiny_kws_dscnn, 1)
+NETWORK(tiny_vww_mbv1, 2)
+HALF_NETWORK(cifar10_resnet20, 1)
+HALF_NETWORK(imagenet_mobilenet_v2, 2)
+HALF_NETWORK(imagenet_squeezenet_v1_1, 0)
+HALF_NETWORK(kws_DNN_L, 77)
+HALF_NETWORK(kws_GRU_L, 0)
+HALF_NETWORK(mnist_lenet5_caffe, 2)
+HALF_NETWORK(silero_vad_16k, 0)
+HALF_NETWORK(tiny_ad01_ae, 0)
+HALF_NETWORK(tiny_ic_resnet8, 1)
+HALF_NETWORK(tiny_kws_dscnn, 77)
+HALF_NETWORK(tiny_vww_mbv1, 2)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {NETWORKS(TEST) HALF_NETWORKS(HALF_TEST)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

@@ -38,9 +38,8 @@ static bool run_case(const struct op_case *c)
     return known;
 }
 
-static void test_all_cases(void **state)
+TEST(test_all_cases)
 {
-    (void)state;
     uint32_t known = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         known += !cases[i].given && run_case(&cases[i]);
@@ -131,11 +130,8 @@ static void check_product(struct one_op *t, const char *name, uint32_t terms)
         guard_free(&in[i]);
 }
 
-static struct pith_kernels reference;
-
-static void test_gemm(void **state)
+TEST(test_gemm)
 {
-    (void)state;
     for (int round = 0; round < 30; round++) {
         struct one_op t;
         uint32_t m = 1 + below(round % 3 ? 90 : 8), n = 1 + below(90), k = 1 + below(70);
@@ -152,9 +148,8 @@ static void test_gemm(void **state)
     }
 }
 
-static void test_matmul(void **state)
+TEST(test_matmul)
 {
-    (void)state;
     for (int round = 0; round < 12; round++) {
         struct one_op t;
         uint32_t b = 1 + below(4), m = 1 + below(70), n = 1 + below(70), k = 1 + below(40);
@@ -203,9 +198,8 @@ static void random_conv(struct one_op *t, bool integers, uint32_t *terms)
     random_input(t, 4, PITH_I32, DIMS(o * groups), false);
 }
 
-static void test_conv(void **state)
+TEST(test_conv)
 {
-    (void)state;
     for (int round = 0; round < 40; round++) {
         struct one_op t;
         uint32_t terms;
@@ -218,9 +212,8 @@ static void test_conv(void **state)
 }
 
 /* Depthwise and narrow groups: an output a thread, and, of many, two or four. */
-static void test_direct_conv(void **state)
+TEST(test_direct_conv)
 {
-    (void)state;
     static const struct {
         uint32_t images, groups, channels, outputs, h, w, kh, kw;
         int32_t stride, dilation, act;
@@ -276,9 +269,8 @@ static void check_shared(struct one_op *t, enum launch_kernel parts, uint32_t te
     guard_free(&added);
 }
 
-static void test_shared_products(void **state)
+TEST(test_shared_products)
 {
-    (void)state;
     static const uint32_t of[][3] = {{20, 70, 300}, {65, 9, 129}, {9, 33, 1030}, {130, 70, 161}};
     for (uint32_t round = 0; round < 16; round++) {
         struct one_op t;
@@ -303,9 +295,8 @@ static void test_shared_products(void **state)
     }
 }
 
-static void test_shared_conv(void **state)
+TEST(test_shared_conv)
 {
-    (void)state;
     for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
         const struct conv_case *c = &shared_convs[i / 2];
         const uint32_t all = c->groups * c->outputs;
@@ -468,9 +459,8 @@ static void check_joined(struct one_op *product, uint32_t channels, uint32_t axi
         guard_free(&in[i]);
 }
 
-static void test_joined(void **state)
+TEST(test_joined)
 {
-    (void)state;
     if (in_halves) /* beside integers values stay f32 */
         return;
     for (int round = 0; round < 40; round++) {
@@ -492,9 +482,8 @@ static void test_joined(void **state)
     }
 }
 
-static void test_conv_integer(void **state)
+TEST(test_conv_integer)
 {
-    (void)state;
     for (int round = 0; round < 40; round++) {
         struct one_op t;
         uint32_t terms;
@@ -503,9 +492,8 @@ static void test_conv_integer(void **state)
     }
 }
 
-static void test_matmul_integer(void **state)
+TEST(test_matmul_integer)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         struct one_op t;
         uint32_t m = 1 + below(70), n = 1 + below(70), k = 1 + below(150);
@@ -522,9 +510,8 @@ static void test_matmul_integer(void **state)
     }
 }
 
-static void test_quantize(void **state)
+TEST(test_quantize)
 {
-    (void)state;
     static const enum pith_type types[] = {PITH_I8, PITH_U8, PITH_I16, PITH_U16};
     for (uint32_t round = 0; round < 16; round++) {
         struct one_op t;
@@ -546,9 +533,8 @@ static void test_quantize(void **state)
 
 /* Integers of all types, with a zero point and without, by one scale, one a channel, one a block.
  */
-static void test_dequantize(void **state)
+TEST(test_dequantize)
 {
-    (void)state;
     static const enum pith_type types[] = {PITH_I8,  PITH_U8,  PITH_I16,
                                            PITH_U16, PITH_I32, PITH_I64};
     static const uint32_t scales[3][3] = {{1}, {5}, {3, 5, 6}};
@@ -577,9 +563,8 @@ static void test_dequantize(void **state)
 }
 
 /* Along each axis, elements of all sizes, indices of both, some behind either end. */
-static void test_gather(void **state)
+TEST(test_gather)
 {
-    (void)state;
     static const enum pith_type types[] = {PITH_F32, PITH_U8, PITH_I16, PITH_I64};
     for (uint32_t round = 0; round < 24; round++) {
         struct one_op t;
@@ -603,9 +588,8 @@ static void test_gather(void **state)
     }
 }
 
-static void test_dynamic_quantize(void **state)
+TEST(test_dynamic_quantize)
 {
-    (void)state;
     static const uint32_t sizes[] = {1, 255, 256, 257, 1999};
     for (uint32_t round = 0; round < 10; round++) {
         struct one_op t;
@@ -617,9 +601,8 @@ static void test_dynamic_quantize(void **state)
 }
 
 /* The layer's values pass through sigmoids and tanhs of slope 1 at most, step after step. */
-static void test_recurrent(void **state)
+TEST(test_recurrent)
 {
-    (void)state;
     for (uint32_t round = 0; round < 18; round++) {
         static const uint32_t gates[] = {1, 3, 4};
         struct one_op t;
@@ -659,9 +642,8 @@ static void test_recurrent(void **state)
 }
 
 /* What no type can hold, and what one alone does; and all types into all. */
-static void test_cast(void **state)
+TEST(test_cast)
 {
-    (void)state;
     static const enum pith_type types[] = {PITH_F32, PITH_I8,  PITH_U8,  PITH_I16,
                                            PITH_U16, PITH_I32, PITH_I64, PITH_BOOL};
     static const float hard[] = {NAN,      INFINITY, -INFINITY, 3e9f,      -3e9f, 0x1p63f,
@@ -688,9 +670,8 @@ static void test_cast(void **state)
 }
 
 /* Few values, so that the largest is there several times. */
-static void test_arg(void **state)
+TEST(test_arg)
 {
-    (void)state;
     for (uint32_t round = 0; round < 16; round++) {
         struct one_op t;
         one_op_open(&t, PITH_OP_ARG, 1, 1);
@@ -708,27 +689,4 @@ static void test_arg(void **state)
     }
 }
 
-int main(void)
-{
-    pith_kernels_fill(&reference, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_cases),
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_integer),
-        cmocka_unit_test(test_matmul_integer),
-        cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_dynamic_quantize),
-        cmocka_unit_test(test_recurrent),
-        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_cast),
-        cmocka_unit_test(test_arg),
-        cmocka_unit_test(test_dequantize),
-        cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_shared_products),
-        cmocka_unit_test(test_shared_conv),
-        cmocka_unit_test(test_direct_conv),
-    };
-    return RUN_IN_BOTH(tests);
-}
+RUN_IN_BOTH

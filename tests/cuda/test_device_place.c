@@ -168,9 +168,8 @@ static void check(const struct fire *f, uint32_t order)
     assert_nothing_left();
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
-    (void)state;
     static const struct fire of[] = {
         {3, 9, 4, 70, 1, 5, false, false, VALUE_F32, 0},
         {3, 9, 4, 70, 1, 5, false, false, VALUE_F16, 0},
@@ -186,8 +185,4 @@ static void test_places(void **state)
         check(&of[i], i % 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

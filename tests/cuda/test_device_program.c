@@ -219,8 +219,7 @@ static void test_one_output(void **state)
     (void)state;
     struct pith_model *m = sample_new();
     struct sample_random random = sample_random_of(1);
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (uint32_t[]){1, 64});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (uint32_t[]){1, 64});
     for (uint32_t i = 0; i < 7; i++) {
         char name[8];
         snprintf(name, sizeof name, "w%u", i);

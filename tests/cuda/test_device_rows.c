@@ -3,7 +3,6 @@
  * reference, and chains of functions of an element against themselves: the same bits. */
 #include "device_case.h"
 
-static struct pith_kernels reference;
 static uint64_t seed = 1;
 
 static uint32_t below(uint32_t n)
@@ -60,9 +59,8 @@ static void check_kernel(struct one_op *t, enum launch_kernel kernel, uint32_t e
 
 /* Rows in numbers that are multiples of four and not, windows that hang over each edge and all of
  * them at once, steps wider than the window; few outputs, and so many that a thread has four. */
-static void test_small_pools(void **state)
+TEST(test_small_pools)
 {
-    (void)state;
     static const struct {
         uint32_t planes, h, w;
         int32_t side, stride_h, stride_w, pads[4], ceil;
@@ -96,9 +94,8 @@ static void test_small_pools(void **state)
 }
 
 /* Windows of which the kernel for small ones has none. */
-static void test_other_pools(void **state)
+TEST(test_other_pools)
 {
-    (void)state;
     static const int32_t of[][4] = {/* kernel, dilations */
                                     {5, 5, 1, 1}, {3, 2, 1, 1}, {2, 3, 1, 1},
                                     {3, 3, 2, 1}, {2, 2, 1, 3}, {1, 4, 1, 1}};
@@ -120,9 +117,8 @@ static void test_other_pools(void **state)
 
 /* By blocks and by teams: rows of a multiple of what is loaded at once, one more and one less, of
  * several parts, and more rows than blocks run at once. */
-static void test_softmax(void **state)
+TEST(test_softmax)
 {
-    (void)state;
     static const uint32_t of[][2] = {{1, 1000}, {3, 256},  {2, 257},  {2, 1023},   {1, 1024},
                                      {2, 1025}, {1, 5000}, {3, 2049}, {5, 333},    {7, 255},
                                      {17, 128}, {16, 129}, {3, 127},  {18, 113},   {1, 112},
@@ -149,9 +145,8 @@ static void test_softmax(void **state)
 }
 
 /* Sums of rows as teams have them, whole and in pieces. */
-static void test_row_sums(void **state)
+TEST(test_row_sums)
 {
-    (void)state;
     static const uint32_t of[] = {2,   15,  16,  17,  112, 113, 127, 128, 129,
                                   144, 169, 255, 256, 257, 300, 384, 513, 1000};
     static const int32_t kinds[] = {REDUCE_SUM, REDUCE_L1, REDUCE_L2, REDUCE_SUM_SQUARE};
@@ -254,9 +249,8 @@ static uint8_t *draw_launch(struct lowering *l, uint8_t *memory, uint32_t n, uin
 
 /* Launches that read and write here and there, one by one and in chains: the same bits in all of
  * the memory, in every order of threads. */
-static void test_chains(void **state)
+TEST(test_chains)
 {
-    (void)state;
     const uint32_t bytes = SLOTS / 2 * SLOT * 6;
     const struct op_info plain = {.flags = 0}, control = {.flags = OP_CONTROL};
     struct step steps[LINKS] = {0};
@@ -304,13 +298,4 @@ static void test_chains(void **state)
     guard_free(&memory);
 }
 
-int main(void)
-{
-    pith_kernels_fill(&reference, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_pools), cmocka_unit_test(test_other_pools),
-        cmocka_unit_test(test_softmax),     cmocka_unit_test(test_row_sums),
-        cmocka_unit_test(test_chains),
-    };
-    return RUN_IN_BOTH(tests);
-}
+RUN_IN_BOTH

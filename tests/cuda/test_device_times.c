@@ -73,9 +73,8 @@ static void check_times(struct pith_cuda *cuda, const char *name, uint64_t graph
     pith_packed_free(&packed);
 }
 
-static void test_in_graph(void **state)
+TEST(test_in_graph)
 {
-    (void)state;
     need_models();
     struct pith_cuda *cuda = open_fake();
     check_times(cuda, "mnist_lenet5_caffe", 2);
@@ -85,9 +84,8 @@ static void test_in_graph(void **state)
 }
 
 /* A driver that cannot record events in a graph. */
-static void test_by_pairs(void **state)
+TEST(test_by_pairs)
 {
-    (void)state;
     need_models();
     struct pith_cuda *cuda = open_fake();
     cuda->cuEventRecordWithFlags = NULL;
@@ -97,9 +95,8 @@ static void test_by_pairs(void **state)
     assert_nothing_left();
 }
 
-static void test_copy_speed(void **state)
+TEST(test_copy_speed)
 {
-    (void)state;
     struct pith_cuda *cuda = open_fake();
     struct pith_error err = {0};
     double speed = 0;
@@ -116,12 +113,4 @@ static void test_copy_speed(void **state)
     assert_nothing_left();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_graph),
-        cmocka_unit_test(test_by_pairs),
-        cmocka_unit_test(test_copy_speed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

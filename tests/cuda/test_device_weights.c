@@ -80,9 +80,8 @@ static void check_product(const struct weight_want *want, uint32_t m, enum launc
 
 /* What the model makes of densities, codebooks and batches, and that the form then is right: rows
  * that end within words, chunks and tiles, codebooks for each row and for several. */
-static void test_forms(void **state)
+TEST(test_forms)
 {
-    (void)state;
     static const struct product_case of[] = {
         /* relative index where few are left, unless rows are too long for shared memory */
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
@@ -143,9 +142,8 @@ static void test_forms(void **state)
 }
 
 /* Rows that are empty, full, or hold one element more than the one before. */
-static void test_patterns(void **state)
+TEST(test_patterns)
 {
-    (void)state;
     static const uint32_t cols[] = {700, 1025};
     for (uint32_t round = 0; round < 2 * N_PATTERNS; round++) {
         uint32_t pattern = round % N_PATTERNS;
@@ -204,9 +202,8 @@ static void check_from_7th(const struct product_case *c, struct weight_case k)
 
 /* By tensor cores: rows that end within a warp's 32, a block's 256 and a weight's group, columns
  * that end within a step and within what a block has of x at once, sums that blocks share. */
-static void test_tensor_cores(void **state)
+TEST(test_tensor_cores)
 {
-    (void)state;
     static const struct product_case of[] = {
         {37, 700, 0, 16, 1, 9, LAUNCH_codes_mma},
         {300, 260, 0.9, 15, 1, 16, LAUNCH_codes_mma},
@@ -230,9 +227,8 @@ static void test_tensor_cores(void **state)
     half_products = false;
 }
 
-static void test_later_rows(void **state)
+TEST(test_later_rows)
 {
-    (void)state;
     static const struct product_case of[] = {
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
         {36, 11000, 0.001, 16, 1, 1, LAUNCH_spmv_relative},
@@ -334,9 +330,8 @@ static void exact_integers(const struct step *s, const struct weight_case *k)
 }
 
 /* Blocks that end within steps, rows within groups; several teams, and several warps of one. */
-static void test_integers(void **state)
+TEST(test_integers)
 {
-    (void)state;
     static const struct integers_case {
         uint32_t rows, cols, block, m;
     } of[] = {{37, 1000, 64, 1},  {9, 257, 32, 1},   {16, 1024, 128, 1}, {5, 3001, 96, 1},
@@ -361,9 +356,8 @@ static void test_integers(void **state)
 
 /* What has no such form is expanded: other integers, zero points, scales for less than 32 columns
  * or for several rows. */
-static void test_other_integers(void **state)
+TEST(test_other_integers)
 {
-    (void)state;
     for (uint32_t i = 0; i < 4; i++) {
         struct weight_case k = integers_new(20, 320, i == 2 ? 16 : 32, false);
         k.codebook_bytes = realloc(k.codebook_bytes, 5 * 400);
@@ -390,9 +384,8 @@ static void test_other_integers(void **state)
 
 /* Of x that is infinite or no number, a row's terms are, too; what lies behind rows and columns
  * does not come in. */
-static void test_integers_of_no_numbers(void **state)
+TEST(test_integers_of_no_numbers)
 {
-    (void)state;
     static const float special[] = {INFINITY, -INFINITY, NAN, 0x1.fffffep+127f, 1e-42f};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
         struct weight_case k = integers_new(11, 203, 64, false);
@@ -420,9 +413,8 @@ static void test_integers_of_no_numbers(void **state)
 
 /* ---- beside the same operator with a dense weight -------------------------------------------- */
 
-static void test_conv(void **state)
+TEST(test_conv)
 {
-    (void)state;
     static const struct product_case of[] = {
         {40, 45, 0, 16, 1, 1, LAUNCH_conv_f32},    {70, 117, 0.4, 200, 1, 1, LAUNCH_conv_f32},
         {72, 63, 0.3, 31, 4, 2, LAUNCH_conv_f32},  {34, 72, 0, 9, 2, 2, LAUNCH_conv_f32},
@@ -447,9 +439,8 @@ static void test_conv(void **state)
 }
 
 /* The weight is expanded: codes of each width, one codebook and several, and either order. */
-static void test_shared_products(void **state)
+TEST(test_shared_products)
 {
-    (void)state;
     static const struct product_case of[] = {
         {70, 333, 0, 16, 2, 20, LAUNCH_gemm_f32},   {65, 162, 0.5, 200, 13, 130, LAUNCH_gemm_f32},
         {33, 1030, 0, 32, 33, 33, LAUNCH_gemm_f32}, {300, 9, 0, 200, 1, 65, LAUNCH_gemm_f32},
@@ -469,9 +460,8 @@ static void test_shared_products(void **state)
     }
 }
 
-static void test_shared_conv(void **state)
+TEST(test_shared_conv)
 {
-    (void)state;
     static const uint32_t centroids[] = {16, 200, 31};
     for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
         const struct conv_case *c = &shared_convs[i / 2];
@@ -494,9 +484,8 @@ static void test_shared_conv(void **state)
 }
 
 /* The weight as [k, n]: its rows are terms of the sums. */
-static void test_terms_first(void **state)
+TEST(test_terms_first)
 {
-    (void)state;
     static const struct product_case of[] = {{70, 90, 0.3, 16, 1, 5, LAUNCH_gemm_f32},
                                              {33, 67, 0, 200, 33, 70, LAUNCH_gemm_f32},
                                              {33, 67, 0.5, 256, 1, 9, LAUNCH_gemm_f32}};
@@ -514,9 +503,8 @@ static void test_terms_first(void **state)
 
 /* A GRU's last gate is multiplied by itself: rows of the weight that do not begin with the first.
  */
-static void test_recurrent(void **state)
+TEST(test_recurrent)
 {
-    (void)state;
     static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_gemv_f32},
                                              {60, 20, 0.1, 16, 3, 20, LAUNCH_gemm_f32},
                                              {60, 20, 0, 16, 3, 70, LAUNCH_gemm_f32},
@@ -534,16 +522,4 @@ static void test_recurrent(void **state)
     }
 }
 
-int main(void)
-{
-    pith_kernels_fill(&reference, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),          cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_later_rows),     cmocka_unit_test(test_tensor_cores),
-        cmocka_unit_test(test_conv),           cmocka_unit_test(test_shared_products),
-        cmocka_unit_test(test_shared_conv),    cmocka_unit_test(test_terms_first),
-        cmocka_unit_test(test_recurrent),      cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_other_integers), cmocka_unit_test(test_integers_of_no_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

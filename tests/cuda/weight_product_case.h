@@ -8,8 +8,6 @@
 #include "device_case.h"
 #include "emu_launch.h"
 
-static struct pith_kernels reference; /* The program fills it. */
-
 /* What is behind a kernel that is looked for. */
 static inline bool is_follower(uint32_t kernel)
 {

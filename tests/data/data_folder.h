@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "test_run.h"
 
 static char folder[64];
@@ -25,6 +27,19 @@ static inline void put(const char *name, const void *bytes, size_t n)
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
+}
+
+FIXTURE(make_folder)
+{
+    strcpy(folder, "/tmp/pith-data-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+FIXTURE(remove_folder)
+{
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
 }
 
 #endif

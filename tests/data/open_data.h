@@ -9,21 +9,6 @@
 #include <string.h>
 #include "pith_data.h"
 
-static inline int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/pith-data-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
 /* A grey or RGB picture whose every byte is `value`. */
 static inline size_t png_of(uint32_t w, uint32_t h, bool colour, uint8_t value, uint8_t *out,
                             size_t room)

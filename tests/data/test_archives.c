@@ -96,9 +96,8 @@ static enum pith_status expect_files(size_t n, uint64_t max_bytes, bool *whole,
     return st;
 }
 
-static void a_cut_archive_is_refused(void **state)
+TEST(a_cut_archive_is_refused)
 {
-    (void)state;
     static const char *const formats[] = {"zip", "gnutar", "pax"};
     struct pith_error err = {0};
     for (size_t i = 0; i < 3; i++) {
@@ -117,9 +116,8 @@ static void a_cut_archive_is_refused(void **state)
 
 /* The contents of a zip have checksums. Its names have two copies, of which that in the directory
  * counts; a tar has checksums of headers alone. */
-static void a_changed_byte_loses_no_content(void **state)
+TEST(a_changed_byte_loses_no_content)
 {
-    (void)state;
     static const char *const formats[] = {"zip", "gnutar", "pax"};
     struct pith_error err = {0};
     for (size_t i = 0; i < 3; i++) {
@@ -140,9 +138,8 @@ static void a_changed_byte_loses_no_content(void **state)
 }
 
 /* Names that are declared to be UTF-8 are taken as they are, in any locale. */
-static void names_in_utf8(void **state)
+TEST(names_in_utf8)
 {
-    (void)state;
     struct pith_error err = {0};
     bool whole;
     begin_files("zip");
@@ -157,9 +154,8 @@ static void names_in_utf8(void **state)
 }
 
 /* Sizes are those of the directory, added up and checked before anything is allocated. */
-static void sizes_of_a_zip(void **state)
+TEST(sizes_of_a_zip)
 {
-    (void)state;
     struct pith_error err = {0};
     bool whole;
     begin_files("zip");
@@ -191,9 +187,8 @@ static void sizes_of_a_zip(void **state)
            "z: a: encrypted");
 }
 
-static void files_of_a_tar(void **state)
+TEST(files_of_a_tar)
 {
-    (void)state;
     struct pith_error err = {0};
     bool whole;
     begin_files("gnutar");
@@ -238,9 +233,8 @@ static void files_of_a_tar(void **state)
     free(all.data);
 }
 
-static void lists_are_sorted_by_names(void **state)
+TEST(lists_are_sorted_by_names)
 {
-    (void)state;
     struct file_list list = {0};
     static const char *const names[] = {"c", "a/b", "c", "B"};
     for (uint64_t i = 0; i < 4; i++)
@@ -278,9 +272,8 @@ static enum pith_status unpack(const void *bytes, size_t n, uint64_t max_bytes,
     return st;
 }
 
-static void packed_files(void **state)
+TEST(packed_files)
 {
-    (void)state;
     enum { ZSTD = 3 }; /* libarchive writes no checksum into it */
     static const char *const filters[] = {"gzip", "xz", "bzip2", "zstd"};
     struct pith_error err = {0};
@@ -335,9 +328,8 @@ static enum pith_status parse_labels(const void *text, size_t n, uint64_t n_samp
 }
 
 /* Any number of bytes of a table is read or refused; nothing behind it is looked at. */
-static void labels_cut_at_any_byte(void **state)
+TEST(labels_cut_at_any_byte)
 {
-    (void)state;
     static const char *const tables[] = {
         "\xef\xbb\xbf"
         "file,class\r\n\"a \"\"b\"\".png\",3\r\nc,4\n",
@@ -381,9 +373,8 @@ static void labels_cut_at_any_byte(void **state)
 }
 
 /* Fields as long as the buffer, one byte shorter and longer; also in quotes; also 256 columns. */
-static void long_fields_of_labels(void **state)
+TEST(long_fields_of_labels)
 {
-    (void)state;
     static char text[10000];
     for (size_t n = 1022; n <= 1026; n++) {
         for (uint32_t quoted = 0; quoted < 2; quoted++) {
@@ -409,18 +400,4 @@ static void long_fields_of_labels(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cut_archive_is_refused),
-        cmocka_unit_test(a_changed_byte_loses_no_content),
-        cmocka_unit_test(names_in_utf8),
-        cmocka_unit_test(sizes_of_a_zip),
-        cmocka_unit_test(files_of_a_tar),
-        cmocka_unit_test(lists_are_sorted_by_names),
-        cmocka_unit_test(packed_files),
-        cmocka_unit_test(labels_cut_at_any_byte),
-        cmocka_unit_test(long_fields_of_labels),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

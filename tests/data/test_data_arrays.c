@@ -44,9 +44,8 @@ static enum pith_status read_npy(const uint8_t *bytes, size_t n, struct pith_arr
 }
 
 /* Written, in the other byte order, too, and read; a byte less or more is refused. */
-static void every_type_and_rank(void **state)
+TEST(every_type_and_rank)
 {
-    (void)state;
     static const uint32_t dim[PITH_MAX_RANK + 1] = {2, 3, 1, 2, 1, 1, 1, 1, 1};
     uint8_t data[12 * 8], other[12 * 8];
     for (size_t i = 0; i < sizeof data; i++)
@@ -105,9 +104,8 @@ static size_t npy_file(const char *dictionary, const void *data, size_t n, uint8
 #define DICTIONARY(descr, shape)                                                                   \
     "{'descr': '" descr "', 'fortran_order': False, 'shape': " shape ", }"
 
-static void wide_numbers(void **state)
+TEST(wide_numbers)
 {
-    (void)state;
     static const uint8_t most[8] = {255, 255, 255, 255, 255, 255, 255, 127};
     static const uint8_t more[8] = {0, 0, 0, 0, 0, 0, 0, 128};
     uint8_t f[256];
@@ -146,9 +144,8 @@ static struct pith_data_opts two_samples(void)
 }
 
 /* UTF-32 of the first two names of a row, each of `chars` characters. */
-static void stored_labels(void **state)
+TEST(stored_labels)
 {
-    (void)state;
     static const uint32_t names[][2][6] = {{{'c', 'a', 't'}, {'d', 0xf6, 'n', 'e', 'r'}},
                                            {{0x65e5}, {0x1f600}},
                                            {{'b', 'u', 'l', 'l'}, {'1'}}};
@@ -172,9 +169,8 @@ static void stored_labels(void **state)
         }
 }
 
-static void labels_by_kind(void **state)
+TEST(labels_by_kind)
 {
-    (void)state;
     const struct {
         const char *dictionary;
         const void *data;
@@ -243,9 +239,8 @@ static void labels_by_kind(void **state)
 }
 
 /* The longest text that a label may be, one more, and characters of 4 bytes up to that. */
-static void long_texts(void **state)
+TEST(long_texts)
 {
-    (void)state;
     enum { MOST = 4096 };
     static uint8_t text[2 * 4 * MOST], f[2 * 4 * MOST + 256];
     for (uint32_t bytes = 1; bytes <= 4; bytes += 3)
@@ -293,9 +288,8 @@ static void put_npz(const char *name, const char *const *members)
 
 #define NO_LABELS "none is named as labels are: y, labels, targets, classes, y_test, ..."
 
-static void which_array_is_what(void **state)
+TEST(which_array_is_what)
 {
-    (void)state;
     static const struct {
         const char *members[6], *input;
         uint32_t labels; /* 0: none, 1: classes, 2: targets */
@@ -349,9 +343,8 @@ static void which_array_is_what(void **state)
     open_fails(&o, PITH_ERR_CORRUPT, "$a.npz: no array of samples inside");
 }
 
-static void what_an_archive_holds(void **state)
+TEST(what_an_archive_holds)
 {
-    (void)state;
     static const char *const three[] = {"u a", "i labels", "f b", NULL}, *const names[] = {"b",
                                                                                            "c"};
     bool has[2] = {false, true};
@@ -382,9 +375,8 @@ static void what_an_archive_holds(void **state)
 
 /* ---- orders of axes -------------------------------------------------------------------------- */
 
-static void images_of_either_order(void **state)
+TEST(images_of_either_order)
 {
-    (void)state;
     uint8_t x[2 * 4 * 5 * 3];
     for (size_t i = 0; i < sizeof x; i++)
         x[i] = (uint8_t)i;
@@ -440,9 +432,8 @@ static void images_of_either_order(void **state)
 
 /* The picture's box in the middle, its longer side that of the frame, the other one to the nearest,
  * ties to even. */
-static void letterboxes(void **state)
+TEST(letterboxes)
 {
-    (void)state;
     static const uint32_t sizes[][6] = {
         /* picture, frame, box */
         {2, 2, 4, 4, 4, 4},  {4, 2, 8, 8, 8, 4},  {2, 4, 8, 8, 4, 8},   {3, 1, 8, 8, 8, 3},
@@ -468,9 +459,8 @@ static void letterboxes(void **state)
 }
 
 /* Of four pictures one is cut at each byte: it is left out, and the others keep their names. */
-static void broken_pictures(void **state)
+TEST(broken_pictures)
 {
-    (void)state;
     uint8_t whole[4096];
     const size_t n = png_of(3, 2, false, 9, whole, sizeof whole);
     char pictures[96];
@@ -541,9 +531,8 @@ static enum pith_status read_pipe(const void *bytes, size_t n, uint64_t most, st
     return st;
 }
 
-static void pipes(void **state)
+TEST(pipes)
 {
-    (void)state;
     enum { HEAD = 1 << 17, MOST = 3 * HEAD };
     static uint8_t bytes[MOST + 1], packed[2 * MOST];
     static const size_t sizes[] = {0,   1, 2, 3, HEAD - 1, HEAD, HEAD + 1, 2 * HEAD, 2 * HEAD + 1,
@@ -620,20 +609,4 @@ static void pipes(void **state)
     assert_non_null(strstr(err.text, ": it is a folder"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_rank),
-        cmocka_unit_test(wide_numbers),
-        cmocka_unit_test(stored_labels),
-        cmocka_unit_test(labels_by_kind),
-        cmocka_unit_test(long_texts),
-        cmocka_unit_test(which_array_is_what),
-        cmocka_unit_test(what_an_archive_holds),
-        cmocka_unit_test(images_of_either_order),
-        cmocka_unit_test(letterboxes),
-        cmocka_unit_test(broken_pictures),
-        cmocka_unit_test(pipes),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

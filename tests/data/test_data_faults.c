@@ -248,11 +248,9 @@ static void put_bytes(void)
     put("c.bin", cifar, sizeof cifar);
 }
 
-static int make_files(void **state)
+FIXTURE(make_files)
 {
-    (void)state;
-    strcpy(folder, "/tmp/pith-faults-XXXXXX");
-    if (!mkdtemp(folder))
+    if (make_folder(state))
         return -1;
     static const char *const folders[] = {"flat", "set", "set/p", "set/q", "deep", "deep/one"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
@@ -271,14 +269,6 @@ static int make_files(void **state)
     put_png("deep/one/a.png", 0);
     put_png("deep/two.png", 1);
     return 0;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
 }
 
 /* ---- what is in them ------------------------------------------------------------------------ */
@@ -416,9 +406,8 @@ static enum pith_status open_and_read(const struct kind *k, struct pith_error *e
     return st;
 }
 
-static void every_kind(void **state)
+TEST(every_kind)
 {
-    (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         struct pith_error err = {0};
         const unsigned opened = open_files();
@@ -429,9 +418,8 @@ static void every_kind(void **state)
 }
 
 /* By what the headers say; each is read at its own size, or resized in proportion. */
-static void pictures_of_several_sizes(void **state)
+TEST(pictures_of_several_sizes)
 {
-    (void)state;
     struct opened w;
     uint32_t dim[PITH_MAX_RANK];
     float x[64];
@@ -473,9 +461,8 @@ static void pictures_of_several_sizes(void **state)
     }
 }
 
-static void every_allocation_fails_once(void **state)
+TEST(every_allocation_fails_once)
 {
-    (void)state;
     for (size_t at = 0; at < 2 * KINDS; at++) {
         const size_t i = at / 2;
         bool failed = true;
@@ -530,9 +517,8 @@ static void read_anything(const struct pith_data_opts *o)
 
 /* In memory, as a program has it that was sent a file: cut at each byte, and with every byte as 0,
  * as 255, one more and one less. */
-static void cut_and_changed_anywhere(void **state)
+TEST(cut_and_changed_anywhere)
 {
-    (void)state;
     static const char *const names[] = {"n-images-idx3", "x.npy", "w.npy",   "0.npz",
                                         "2.npz",         "p.tar", "one.jpg", "flat/a.png"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -558,13 +544,4 @@ static void cut_and_changed_anywhere(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(pictures_of_several_sizes),
-        cmocka_unit_test(every_allocation_fails_once),
-        cmocka_unit_test(cut_and_changed_anywhere),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+RUN_TESTS_WITH(make_files, remove_folder)

@@ -28,9 +28,8 @@ static void put_gz(const char *name, const void *bytes, size_t n)
 static const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6};
 static const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9};
 
-static void idx_with_labels_beside(void **state)
+TEST(idx_with_labels_beside)
 {
-    (void)state;
     put_gz("t-images-idx3-ubyte.gz", images, sizeof images);
     put_gz("t-labels-idx1-ubyte.gz", labels, sizeof labels);
     struct pith_data_opts o = opts_for(at("t-images-idx3-ubyte.gz"));
@@ -46,9 +45,8 @@ static void idx_with_labels_beside(void **state)
     pith_data_free(d);
 }
 
-static void ranges(void **state)
+TEST(ranges)
 {
-    (void)state;
     put("r-images-idx3", images, sizeof images);
     static const struct {
         const char *text;
@@ -77,9 +75,8 @@ static void ranges(void **state)
 }
 
 /* Picked samples are numbers of the range, in the order given; none: all again. */
-static void picked_samples(void **state)
+TEST(picked_samples)
 {
-    (void)state;
     put("r-images-idx3", images, sizeof images);
     struct pith_data_opts o = opts_for(at("r-images-idx3"));
     struct pith_error err = {0};
@@ -104,9 +101,8 @@ static void picked_samples(void **state)
     pith_data_free(d);
 }
 
-static void cifar_records(void **state)
+TEST(cifar_records)
 {
-    (void)state;
     uint8_t *b = calloc(2, 3073);
     b[0] = 3;
     memset(b + 1, 10, 1024);        /* red */
@@ -163,9 +159,8 @@ static void expect_mirrored(const char *preprocess)
     pith_data_free(d);
 }
 
-static void mirror_images(void **state)
+TEST(mirror_images)
 {
-    (void)state;
     uint8_t *b = calloc(2, 3073);
     for (int i = 0; i < 2 * 3073; i++)
         b[i] = (uint8_t)(i * 37 + i / 256);
@@ -188,9 +183,8 @@ static void mirror_images(void **state)
     }
 }
 
-static void headerless_records(void **state)
+TEST(headerless_records)
 {
-    (void)state;
     put("r.raw", "\x01\xff\x80\x7f", 4);
     put("l.csv", "index,class\r\n0,5\r\n1,\"6\"\r\n", 25);
     char spec[300];
@@ -211,9 +205,8 @@ static void headerless_records(void **state)
                "f64");
 }
 
-static void arrays_and_label_files(void **state)
+TEST(arrays_and_label_files)
 {
-    (void)state;
     struct pith_buffer f;
     static const float x[] = {1, 2, 3, 4, 5, 6};
     static const int32_t y[] = {4, 5, 6};
@@ -275,9 +268,8 @@ static void arrays_and_label_files(void **state)
 }
 
 /* Label files whose numbers are none, and what stands in the message. */
-static void labels_that_are_none(void **state)
+TEST(labels_that_are_none)
 {
-    (void)state;
     static const uint8_t idx_long[] = {0, 0, 8, 1, 0, 0, 0, 4, 1, 2, 3},
                          idx_wide[] = {0, 0, 11, 1, 0, 0, 0, 1, 0, 7};
     static const int64_t wide[] = {3, 1, (int64_t)1 << 31}, below[] = {1, -1, 2};
@@ -323,9 +315,8 @@ static void labels_that_are_none(void **state)
 }
 
 /* What names the channels of pictures and arrays: a mean for each, or one for all. */
-static void means_are_those_of_the_channels(void **state)
+TEST(means_are_those_of_the_channels)
 {
-    (void)state;
     struct pith_buffer f;
     const float x[12] = {0};
     assert_int_equal(pith_npy_write(PITH_F32, 4, (uint32_t[]){1, 3, 2, 2}, x, &f, NULL), PITH_OK);
@@ -362,9 +353,8 @@ static float *copy_of(const float *x, size_t n)
     return copy;
 }
 
-static void numbers_in_memory(void **state)
+TEST(numbers_in_memory)
 {
-    (void)state;
     static const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, y[3] = {0.5f, 1.5f, 2.5f};
     const uint32_t dim[3] = {1, 2, 2}, none[2] = {1, 0};
     struct pith_error err = {0};
@@ -402,9 +392,8 @@ static void numbers_in_memory(void **state)
         PITH_ERR_ARGUMENT);
 }
 
-static void folders_are_classes(void **state)
+TEST(folders_are_classes)
 {
-    (void)state;
     assert_int_equal(
         mkdir(at("set"), 0700) | mkdir(at("set/cat"), 0700) | mkdir(at("set/ant"), 0700), 0);
     put_png("set/cat/1.png", 2, 2, true, 30);
@@ -452,9 +441,8 @@ static void folders_are_classes(void **state)
 }
 
 /* The last part of a path that names a class counts; without any, the file has none. */
-static void folders_of_named_classes(void **state)
+TEST(folders_of_named_classes)
 {
-    (void)state;
     static const char *const folders[] = {"deep", "deep/cat", "deep/cat/ant", "deep/n01440764",
                                           "deep/n01440764/images"};
     for (int i = 0; i < 5; i++)
@@ -501,7 +489,7 @@ static void put_inks(const char *name, const uint8_t inks[4], J_COLOR_SPACE stor
 }
 
 /* What Pillow's convert("RGB") makes of the same. */
-static void inks_become_colours(void **state)
+TEST(inks_become_colours)
 {
     static const struct {
         uint8_t inks[4], rgb[3];
@@ -510,7 +498,6 @@ static void inks_become_colours(void **state)
                  {{200, 100, 50, 128}, {100, 50, 25}},
                  {{0, 255, 7, 0}, {0, 0, 0}}};
     static const J_COLOR_SPACE spaces[] = {JCS_CMYK, JCS_YCCK};
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         put_inks("inks.jpg", cases[i / 2].inks, spaces[i % 2]);
         struct pith_data_opts o = opts_for(at("inks.jpg"));
@@ -526,9 +513,8 @@ static void inks_become_colours(void **state)
 
 /* Named one by one: in that order, a folder's pictures sorted; no labels, though their folders are
  * classes elsewhere. */
-static void pictures_by_name(void **state)
+TEST(pictures_by_name)
 {
-    (void)state;
     assert_int_equal(
         mkdir(at("named"), 0700) | mkdir(at("named/cat"), 0700) | mkdir(at("named/ant"), 0700), 0);
     put_png("named/cat/1.png", 2, 2, true, 30);
@@ -557,9 +543,8 @@ static void pictures_by_name(void **state)
     pith_data_free(d);
 }
 
-static void csv_names_pictures(void **state)
+TEST(csv_names_pictures)
 {
-    (void)state;
     assert_int_equal(mkdir(at("flat"), 0700), 0);
     put_png("flat/b.png", 1, 1, false, 2);
     put_png("flat/a.png", 1, 1, false, 1);
@@ -591,9 +576,8 @@ static void csv_names_pictures(void **state)
 }
 
 /* A name that several folders have: the whole path distinguishes them, a part of it may not. */
-static void csv_distinguishes_folders(void **state)
+TEST(csv_distinguishes_folders)
 {
-    (void)state;
     assert_int_equal(
         mkdir(at("tree"), 0700) | mkdir(at("tree/p"), 0700) | mkdir(at("tree/q"), 0700), 0);
     put_png("tree/a.png", 1, 1, false, 0);
@@ -616,9 +600,8 @@ static void csv_distinguishes_folders(void **state)
 }
 
 /* Under each compression; what is cut or changed is refused, with the member's name. */
-static void archives_of_pictures(void **state)
+TEST(archives_of_pictures)
 {
-    (void)state;
     static const char *const formats[] = {"gnutar", "pax", "zip"}, *const filters[] = {NULL, "gzip",
                                                                                        "xz", "zstd",
                                                                                        "bzip2"};
@@ -658,9 +641,8 @@ static void archives_of_pictures(void **state)
     open_fails(&o, PITH_ERR_CORRUPT, "$bad.tar: one.png: broken PNG: IHDR: CRC error");
 }
 
-static void broken_and_missing(void **state)
+TEST(broken_and_missing)
 {
-    (void)state;
     put("e-images-idx3", images, sizeof images - 1);
     struct pith_data_opts o = opts_for(at("e-images-idx3"));
     open_fails(&o, PITH_ERR_CORRUPT,
@@ -709,9 +691,8 @@ static void broken_and_missing(void **state)
     pith_data_free(open_ok(&o));
 }
 
-static void npz_members(void **state)
+TEST(npz_members)
 {
-    (void)state;
     static struct archive_bytes z;
     static const uint8_t x[] = {1, 2, 3, 4};
     struct pith_buffer f;
@@ -736,26 +717,4 @@ static void npz_members(void **state)
     pith_buffer_free(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(idx_with_labels_beside),
-                                       cmocka_unit_test(ranges),
-                                       cmocka_unit_test(picked_samples),
-                                       cmocka_unit_test(cifar_records),
-                                       cmocka_unit_test(mirror_images),
-                                       cmocka_unit_test(headerless_records),
-                                       cmocka_unit_test(arrays_and_label_files),
-                                       cmocka_unit_test(labels_that_are_none),
-                                       cmocka_unit_test(means_are_those_of_the_channels),
-                                       cmocka_unit_test(numbers_in_memory),
-                                       cmocka_unit_test(folders_are_classes),
-                                       cmocka_unit_test(folders_of_named_classes),
-                                       cmocka_unit_test(inks_become_colours),
-                                       cmocka_unit_test(csv_names_pictures),
-                                       cmocka_unit_test(pictures_by_name),
-                                       cmocka_unit_test(csv_distinguishes_folders),
-                                       cmocka_unit_test(archives_of_pictures),
-                                       cmocka_unit_test(broken_and_missing),
-                                       cmocka_unit_test(npz_members)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

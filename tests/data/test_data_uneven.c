@@ -35,9 +35,8 @@ static void refused(const struct pith_data_opts *o, enum pith_status status, con
         fail_msg("'%s' does not say '%s'", err.text, words);
 }
 
-static void lines_are_filled_up(void **state)
+TEST(lines_are_filled_up)
 {
-    (void)state;
     static const int64_t wanted[3][3] = {{1, -2, 3}, {40, 0, 0}, {5, 6, 0}};
     static const uint32_t length[] = {3, 1, 2};
     struct pith_data *d = open_text("1 -2,3\r\n\n \t\n+40\n5\t, 6", NULL), *mask;
@@ -71,9 +70,8 @@ static void lines_are_filled_up(void **state)
     pith_data_free(d);
 }
 
-static void equal_lengths_need_no_mask(void **state)
+TEST(equal_lengths_need_no_mask)
 {
-    (void)state;
     struct pith_data *d = open_text("1.5,-2e1\n.25 3\n", NULL), *mask = NULL;
     float x[2];
     assert_int_equal(length_of(d, 0), 0);
@@ -85,9 +83,8 @@ static void equal_lengths_need_no_mask(void **state)
     pith_data_free(d);
 }
 
-static void broken_lines(void **state)
+TEST(broken_lines)
 {
-    (void)state;
     static const struct {
         const char *text, *words;
     } bad[] = {{"1 2\n3 - 4\n", "line 2 has no number at '- 4"},
@@ -102,9 +99,8 @@ static void broken_lines(void **state)
 }
 
 /* What filling up takes is bounded: 3,000 short lines beside a long one are 72 MB. */
-static void filling_up_is_bounded(void **state)
+TEST(filling_up_is_bounded)
 {
-    (void)state;
     enum { N = 3000 };
     char *text = malloc(4 * N);
     size_t n = 0;
@@ -134,9 +130,8 @@ static void put_array(const char *name, enum pith_type type, uint32_t rank, cons
     pith_buffer_free(&file);
 }
 
-static void arrays_of_a_folder(void **state)
+TEST(arrays_of_a_folder)
 {
-    (void)state;
     static const float x[] = {1, 2, 3, 4, 5, 6};
     static const int32_t y[] = {1, 2};
     char path[96];
@@ -178,9 +173,8 @@ static void arrays_of_a_folder(void **state)
 }
 
 /* An array of something else beside pictures is none of the samples. */
-static void arrays_beside_pictures(void **state)
+TEST(arrays_beside_pictures)
 {
-    (void)state;
     char path[96];
     snprintf(path, sizeof path, "%s/pictures", folder);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -213,9 +207,8 @@ static void put_grey(const char *name, uint32_t w, uint32_t h, const uint8_t *pi
 }
 
 /* The middle of each, an odd rest being right and below; whole ones are there beside it. */
-static void pictures_are_cut(void **state)
+TEST(pictures_are_cut)
 {
-    (void)state;
     static const uint8_t wide[] = {10, 20, 30, 40, 50, 60, 70, 80}, high[] = {1, 2, 3, 4, 5, 6};
     char path[96];
     float x[8];
@@ -260,13 +253,4 @@ static void pictures_are_cut(void **state)
     pith_data_free(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_filled_up), cmocka_unit_test(equal_lengths_need_no_mask),
-        cmocka_unit_test(broken_lines),        cmocka_unit_test(filling_up_is_bounded),
-        cmocka_unit_test(arrays_of_a_folder),  cmocka_unit_test(arrays_beside_pictures),
-        cmocka_unit_test(pictures_are_cut),
-    };
-    return cmocka_run_group_tests_name("data_uneven", tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

@@ -81,9 +81,8 @@ static void decode_frames(const char *name, float *x)
 static const int encodings[] = {SF_FORMAT_PCM_U8, SF_FORMAT_PCM_16, SF_FORMAT_PCM_24,
                                 SF_FORMAT_PCM_32, SF_FORMAT_FLOAT,  SF_FORMAT_DOUBLE};
 
-static void both_readers_give_the_same_bits(void **state)
+TEST(both_readers_give_the_same_bits)
 {
-    (void)state;
     static float x[FRAMES], y[FRAMES];
     draw_values(false);
     for (size_t i = 0; i < 2 * 6; i++) {
@@ -96,9 +95,8 @@ static void both_readers_give_the_same_bits(void **state)
     }
 }
 
-static void other_files_hold_the_same_values(void **state)
+TEST(other_files_hold_the_same_values)
 {
-    (void)state;
     static const struct {
         int wav, other;
     } pairs[] = {{SF_FORMAT_PCM_16, SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
@@ -140,9 +138,8 @@ static enum pith_status decode_bytes(const uint8_t *bytes, size_t n, uint64_t ma
     return st;
 }
 
-static void damaged_and_large_files_are_refused(void **state)
+TEST(damaged_and_large_files_are_refused)
 {
-    (void)state;
     struct data_source s;
     struct pith_error err = {0};
     draw_values(false);
@@ -170,12 +167,4 @@ static void damaged_and_large_files_are_refused(void **state)
     assert_non_null(strstr(err.text, "a: neither WAV nor FLAC, OGG, AIFF"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_readers_give_the_same_bits),
-        cmocka_unit_test(other_files_hold_the_same_values),
-        cmocka_unit_test(damaged_and_large_files_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

@@ -44,9 +44,8 @@ static void expect_sample(struct pith_data *d, uint64_t i, const int64_t *ids, c
 }
 
 /* a b \n space e-acute a: ids 0 1 2 3 4 0 */
-static void windows_overlap_as_the_step_says(void **state)
+TEST(windows_overlap_as_the_step_says)
 {
-    (void)state;
     const char text[] = "ab\n \xc3\xa9"
                         "a";
     struct pith_data *d = NULL;
@@ -63,9 +62,8 @@ static void windows_overlap_as_the_step_says(void **state)
     pith_data_free(d);
 }
 
-static void what_has_no_class_is_refused(void **state)
+TEST(what_has_no_class_is_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *spec, *names, *says;
     } bad[] = {
@@ -98,9 +96,8 @@ static void what_has_no_class_is_refused(void **state)
     }
 }
 
-static void escapes_stand_for_characters(void **state)
+TEST(escapes_stand_for_characters)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
     } cases[] = {{"\\n", "\n"},          {"\\", "\\"},   {"\\\\", "\\"}, {"\\\\n", "\\n"},
@@ -114,9 +111,8 @@ static void escapes_stand_for_characters(void **state)
 }
 
 /* [2 samples, 3 positions], as the output has; another number of them is no label. */
-static void arrays_of_labels_follow_the_output(void **state)
+TEST(arrays_of_labels_follow_the_output)
 {
-    (void)state;
     const int32_t x[6] = {0, 1, 2, 3, 4, 5};
     const int64_t y[6] = {1, -100, 3, 4, 5, 0};
     struct pith_buffer samples = {0}, labels = {0};
@@ -150,28 +146,4 @@ static void arrays_of_labels_follow_the_output(void **state)
     pith_buffer_free(&labels);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/pith-text-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(at("t.txt"));
-    unlink(at("y.npy"));
-    return rmdir(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_overlap_as_the_step_says),
-        cmocka_unit_test(what_has_no_class_is_refused),
-        cmocka_unit_test(escapes_stand_for_characters),
-        cmocka_unit_test(arrays_of_labels_follow_the_output),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

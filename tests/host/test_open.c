@@ -124,18 +124,16 @@ int __wrap_madvise(void *at, size_t n, int advice)
 static char folder[] = P_tmpdir "/pith_test_open_XXXXXX";
 static char path[64];
 
-static int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     if (!mkdtemp(folder))
         return 1;
     snprintf(path, sizeof path, "%s/net.pith", folder);
     return 0;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     remove(path);
     return rmdir(folder);
 }
@@ -162,9 +160,8 @@ static void run_it(struct pith_session *s)
     assert_true(need.bytes > 0);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
-    (void)state;
     struct pith_session *s;
     struct pith_error err;
     size_t n;
@@ -214,9 +211,8 @@ static size_t make_large(uint8_t *to)
     return n;
 }
 
-static void test_changed(void **state)
+TEST(test_changed)
 {
-    (void)state;
     uint8_t *large = malloc(LARGE + 100);
     assert_non_null(large);
     write_file(image, sizeof image);
@@ -241,9 +237,8 @@ static bool is_mapped(void)
 }
 
 /* Large files are mapped, unless that fails or the caller requires a copy. */
-static void test_mapped(void **state)
+TEST(test_mapped)
 {
-    (void)state;
     uint8_t *large = malloc(LARGE + 100);
     assert_non_null(large);
     size_t n = make_large(large), got;
@@ -287,9 +282,8 @@ static enum pith_status open_by(int way, struct pith_session **s, struct pith_er
     return st;
 }
 
-static void test_everything_fails_once(void **state)
+TEST(test_everything_fails_once)
 {
-    (void)state;
     static const char *const calls[] = {"memory", "open", "read", "signal"};
     unsigned failed = 0;
     write_file(image, sizeof image);
@@ -326,9 +320,8 @@ static void test_everything_fails_once(void **state)
 }
 
 /* More than is allowed is not read to its end. */
-static void test_long_pipes(void **state)
+TEST(test_long_pipes)
 {
-    (void)state;
     static const uint32_t limits[] = {65535, 65536, 65537, 131072, 262144};
     uint8_t *large = malloc(LARGE + 100);
     size_t n = make_large(large);
@@ -430,9 +423,8 @@ static void check_given_back(const struct pith_need *need, bool apart)
 
 /* Networks with coded weights give the same in any memory: pages that opening gives back are none
  * that a plan needs. Threads decode, with memory of their own or, where there is none, without. */
-static void test_coded_networks(void **state)
+TEST(test_coded_networks)
 {
-    (void)state;
     unsigned gave = 0, failed = 0, coped = 0;
     for (size_t i = 0; i < sizeof coded_files / sizeof *coded_files; i++) {
         float first[64], y[64];
@@ -470,9 +462,8 @@ static void test_coded_networks(void **state)
 }
 
 /* Sessions share an image, also at an odd address. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     uint8_t odd[sizeof image + 1];
     struct pith_session *a, *b;
     memcpy(odd + 1, image, sizeof image);
@@ -487,9 +478,8 @@ static void test_memory(void **state)
 
 /* What cannot be mapped is read. */
 /* Every byte of small and of large blocks can be written, at the alignment that is wanted. */
-static void test_large_memory(void **state)
+TEST(test_large_memory)
 {
-    (void)state;
     static const uint64_t sizes[] = {1, 64, 4096, (4u << 20) - 1, 4u << 20, (6u << 20) + 12345};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint8_t *p = pith_large_memory(64, sizes[i]);
@@ -502,9 +492,8 @@ static void test_large_memory(void **state)
     assert_null(pith_large_memory(64, SIZE_MAX / 2));
 }
 
-static void test_pipe(void **state)
+TEST(test_pipe)
 {
-    (void)state;
     int ends[2];
     char name[32];
     struct pith_session *s;
@@ -531,9 +520,8 @@ static void refused(const char *name, enum pith_status status, const char *text)
         fail_msg("'%s' lacks '%s' or '%s'", err.text, name, text);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     refused("/nowhere/net.pith", PITH_ERR_IO, "No such file");
     refused(folder, PITH_ERR_IO, "Is a directory");
     write_file("", 0);
@@ -553,9 +541,8 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
-    (void)state;
     struct pith_session *s;
     struct pith_opts opts;
     struct pith_error err;
@@ -568,9 +555,8 @@ static void test_limit(void **state)
     assert_int_equal(pith_open_memory(image, sizeof image, &opts, &s, &err), PITH_ERR_ARGUMENT);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
-    (void)state;
     for (int i = PITH_OK; i <= PITH_ERR_GOAL; i++)
         assert_string_not_equal(pith_status_text((enum pith_status)i), "unknown status");
     assert_string_equal(pith_status_text((enum pith_status)99), "unknown status");
@@ -584,9 +570,8 @@ static void test_texts(void **state)
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
-static void test_cpu_names(void **state)
+TEST(test_cpu_names)
 {
-    (void)state;
     uint32_t mask = 7;
     char text[64];
     assert_int_equal(pith_cpu_mask_parse("ref", &mask), PITH_OK);
@@ -611,16 +596,4 @@ static void test_cpu_names(void **state)
         assert_int_equal(pith_cpu_mask_parse(bad[i], &mask), PITH_ERR_ARGUMENT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_changed),      cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_texts),        cmocka_unit_test(test_cpu_names),
-        cmocka_unit_test(test_mapped),       cmocka_unit_test(test_everything_fails_once),
-        cmocka_unit_test(test_long_pipes),   cmocka_unit_test(test_coded_networks),
-        cmocka_unit_test(test_large_memory),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

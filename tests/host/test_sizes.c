@@ -47,9 +47,8 @@ static const struct {
     {"70000*70000", NULL, 0},
 };
 
-static void test_formulas(void **state)
+TEST(test_formulas)
 {
-    (void)state;
     struct size_names names = {0};
     const uint32_t value[] = {5, 7};
     assert_int_equal(pith_size_add_name(&names, "P", 1), 0);
@@ -74,9 +73,8 @@ static void test_formulas(void **state)
     }
 }
 
-static void test_overflow(void **state)
+TEST(test_overflow)
 {
-    (void)state;
     struct size_names names = {0};
     struct size_expression e;
     const uint32_t value[] = {INT32_MAX};
@@ -101,9 +99,8 @@ static bool parse_alone(const char *from, struct size_names *names, bool adds,
     return taken;
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     static const char *const none[] = {"",   "9",  ".a", "@a", "[a", "`a",
                                        "{a", "a-", "a ", "a@", "a/"},
                              *const good[] = {"_", "a", "z", "A", "Z", "a.9", "A_z0"};
@@ -129,9 +126,8 @@ static void test_names(void **state)
     assert_int_equal(pith_size_name(&names, "a.", 2), UINT32_MAX);
 }
 
-static void test_ends_of_formulas(void **state)
+TEST(test_ends_of_formulas)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint32_t s;
@@ -200,9 +196,8 @@ static void test_ends_of_formulas(void **state)
     assert_true(names.n == 2 && e.term[0].factor[0] == 1);
 }
 
-static void test_solving(void **state)
+TEST(test_solving)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint32_t wanted, name, value; /* name UINT32_MAX: no value does */
@@ -231,9 +226,8 @@ static void test_solving(void **state)
     }
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum size_line_kind kind;
@@ -300,9 +294,8 @@ static uint32_t value_of(const struct pith_sizes *s, uint32_t i)
     return value;
 }
 
-static void test_fit(void **state)
+TEST(test_fit)
 {
-    (void)state;
     struct pith_sizes *s = read_sizes(text);
     struct pith_error err;
     const char *formula;
@@ -341,9 +334,8 @@ static void test_fit(void **state)
     pith_sizes_free(s);
 }
 
-static void test_apply(void **state)
+TEST(test_apply)
 {
-    (void)state;
     struct pith_sizes *s = read_sizes(text);
     struct pith_error err;
     struct pith_opts o;
@@ -369,9 +361,8 @@ static void test_apply(void **state)
     pith_sizes_free(s);
 }
 
-static void test_broken(void **state)
+TEST(test_broken)
 {
-    (void)state;
     static const char *const broken[] = {
         "size S 1",
         "size S 6 5",
@@ -397,14 +388,4 @@ static void test_broken(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas), cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_fit),      cmocka_unit_test(test_apply),
-        cmocka_unit_test(test_broken),   cmocka_unit_test(test_names),
-        cmocka_unit_test(test_solving),  cmocka_unit_test(test_ends_of_formulas),
-        cmocka_unit_test(test_lines),
-    };
-    return cmocka_run_group_tests_name("sizes", tests, NULL, NULL);
-}
+RUN_TESTS

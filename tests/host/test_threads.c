@@ -97,9 +97,8 @@ static void all_once(const struct pith_opts *opts, uint32_t n)
     assert_int_equal(atomic_load(&hits[n]), 0);
 }
 
-static void test_every_piece_once(void **state)
+TEST(test_every_piece_once)
 {
-    (void)state;
     for (uint32_t threads = 1; threads <= 5; threads++) {
         struct pith_opts opts;
         pith_opts_init(&opts, sizeof opts);
@@ -134,9 +133,8 @@ static void hold_caller(void *arg, uint32_t i)
     atomic_fetch_add(&h->done, 1);
 }
 
-static void test_worker_takes_the_rest(void **state)
+TEST(test_worker_takes_the_rest)
 {
-    (void)state;
     struct pith_opts opts;
     struct held h = {.caller = pthread_self()};
     pith_opts_init(&opts, sizeof opts);
@@ -155,9 +153,8 @@ static void *hammer(void *arg)
     return NULL;
 }
 
-static void test_callers_take_turns(void **state)
+TEST(test_callers_take_turns)
 {
-    (void)state;
     struct pith_opts opts;
     pthread_t thread[4];
     pith_opts_init(&opts, sizeof opts);
@@ -203,9 +200,8 @@ static void *second_caller(void *arg)
     return NULL;
 }
 
-static void test_one_job_at_a_time(void **state)
+TEST(test_one_job_at_a_time)
 {
-    (void)state;
     struct turns t = {.called = false};
     pthread_t thread;
     pith_opts_init(&t.opts, sizeof t.opts);
@@ -238,9 +234,8 @@ static void meets(const struct pith_opts *opts)
 }
 
 /* New threads, those that watch for the next job, and those that sleep. */
-static void test_really_parallel(void **state)
+TEST(test_really_parallel)
 {
-    (void)state;
     struct pith_opts opts;
     pith_opts_init(&opts, sizeof opts);
     assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
@@ -279,9 +274,8 @@ static void slow_worker(void *arg, uint32_t i)
     atomic_store(&s->done, true);
 }
 
-static void test_caller_waits(void **state)
+TEST(test_caller_waits)
 {
-    (void)state;
     struct pith_opts opts;
     struct slow_piece s = {.caller = pthread_self()};
     pith_opts_init(&opts, sizeof opts);
@@ -296,9 +290,8 @@ static void test_caller_waits(void **state)
     assert_int_equal(sigismember(&s.blocked, SIGFPE), 0);
 }
 
-static void test_fewer_threads(void **state)
+TEST(test_fewer_threads)
 {
-    (void)state;
     /* of four threads to be made: none, the first, the last, all but one, all refused */
     static const uint32_t masks[] = {0, 1, 8, 11, 15}, left[] = {5, 4, 4, 2, 1};
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
@@ -318,9 +311,8 @@ static void test_fewer_threads(void **state)
 }
 
 /* The pool's memory, its two locks, its two conditions: without one of them there is no pool. */
-static void test_nothing_without_locks(void **state)
+TEST(test_nothing_without_locks)
 {
-    (void)state;
     for (int left = 0; left < 5; left++) {
         struct pith_opts opts, before;
         pith_opts_init(&opts, sizeof opts);
@@ -347,9 +339,8 @@ static void one_after_the_other(void *user, uint32_t n, void (*body)(void *arg, 
         body(arg, i);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     struct pith_opts opts;
     pith_opts_init(&opts, sizeof opts);
     pith_threads_stop(&opts); /* nothing to stop */
@@ -370,9 +361,8 @@ static void test_refusals(void **state)
     assert_ptr_equal(opts.parallel_for, one_after_the_other);
 }
 
-static void test_clock(void **state)
+TEST(test_clock)
 {
-    (void)state;
     uint64_t a = pith_clock_ns(NULL);
     usleep(1000);
     assert_true(pith_clock_ns(NULL) >= a + 1000000);
@@ -389,9 +379,8 @@ static uint32_t quota_of(const char *text)
     return n;
 }
 
-static void test_quota(void **state)
+TEST(test_quota)
 {
-    (void)state;
     assert_int_equal(quota_of("max 100000\n"), 0);
     assert_int_equal(quota_of("200000 100000\n"), 2);
     assert_int_equal(quota_of("350000 100000\n"), 3);
@@ -432,9 +421,8 @@ static uint32_t processors(const char *group, const char *root_limit, const char
 }
 
 /* The least of what the process's own group, the root and the processors allow. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     cpu_set_t allowed;
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
     const uint32_t all = (uint32_t)CPU_COUNT(&allowed);
@@ -462,20 +450,6 @@ static void test_groups(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quota),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_every_piece_once),
-        cmocka_unit_test(test_worker_takes_the_rest),
-        cmocka_unit_test(test_callers_take_turns),
-        cmocka_unit_test(test_one_job_at_a_time),
-        cmocka_unit_test(test_really_parallel),
-        cmocka_unit_test(test_caller_waits),
-        cmocka_unit_test(test_fewer_threads),
-        cmocka_unit_test(test_nothing_without_locks),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_clock),
-    };
     alarm(SECONDS);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

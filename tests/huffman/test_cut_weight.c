@@ -117,9 +117,8 @@ static void same_elements(const struct big *b, const float *value, const float *
     }
 }
 
-static void test_same_bits(void **state)
+TEST(test_same_bits)
 {
-    (void)state;
     float *cut = malloc(COUNT * sizeof *cut), *whole = malloc(COUNT * sizeof *whole);
     uint8_t *index = malloc(COUNT), *as_i8 = malloc(COUNT), *whole_i8 = malloc(COUNT);
     for (uint32_t k = 0; k < 4; k++) {
@@ -149,9 +148,8 @@ static void test_same_bits(void **state)
 }
 
 /* Without threads nothing is cut; small weights and other codes are not. */
-static void test_not_cut(void **state)
+TEST(test_not_cut)
 {
-    (void)state;
     struct big *b = make(CODE_RANS, PITH_F32, 1);
     float *value = malloc(COUNT * sizeof *value);
     b->env.parallel_for = NULL;
@@ -171,9 +169,8 @@ static void test_not_cut(void **state)
 
 /* A flipped bit in the directory, the states, the words and the escapes of any block, a byte less,
  * a codebook that is none: pieces say what one thread says. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     struct big *b = make(CODE_RANS, PITH_F32, ROWS);
     float *value = malloc(COUNT * sizeof *value);
     uint64_t seed = SEED;
@@ -197,9 +194,8 @@ static void test_damage(void **state)
 }
 
 /* A table of one symbol, and symbols that name no centroid. */
-static void test_tables(void **state)
+TEST(test_tables)
 {
-    (void)state;
     uint8_t *index = malloc(COUNT);
     memset(symbol, 3, COUNT);
     struct big *b = make(CODE_RANS, PITH_F32, 1);
@@ -218,12 +214,6 @@ static void test_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_not_cut),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_tables),
-    };
     fill();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

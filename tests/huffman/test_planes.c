@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Byte planes: what is written is read again, to the bit; damage is refused, and nothing is written
  * beyond. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "core/bytes.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
@@ -74,9 +71,8 @@ static enum pith_status expand(const struct weight *w, const float *expect)
     return st;
 }
 
-static void read_again(void **state)
+TEST(read_again)
 {
-    (void)state;
     static const uint64_t counts[] = {1, 2, 100, 4095, 4096, 32767, 32769, MOST};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
         for (uint32_t k = 0; k < KINDS; k++) {
@@ -86,9 +82,8 @@ static void read_again(void **state)
 }
 
 /* An exponent has about 2.6 bits in a trained layer, here; three bytes stay what they are. */
-static void sizes(void **state)
+TEST(sizes)
 {
-    (void)state;
     assert_true(make(MOST, BELL, 3) < MOST * 34 / 10);
     assert_true(make(MOST, HALVES, 3) < MOST * 21 / 10);
     assert_true(make(MOST, SAME, 3) < 100);
@@ -97,9 +92,8 @@ static void sizes(void **state)
 
 /* 1.0, -1.0, 1.0, 0.5, 2.0 are the words 7F000000, 7F000001, 7F000000, 7E000000, 80000000: a plain
  * plane, two of zeros as tables of one symbol, a plain one. */
-static void by_hand(void **state)
+TEST(by_hand)
 {
-    (void)state;
     static const uint8_t example[] = {0, 0, 1, 0, 0, 0,    2,    0,    6,    0,
                                       2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
     static const float expect[] = {1, -1, 1, 0.5f, 2};
@@ -109,9 +103,8 @@ static void by_hand(void **state)
 }
 
 /* Each is refused for what was changed alone. */
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const uint8_t good[] = {0, 0, 1, 0, 0, 0,    2,    0,    6,    0,
                                    2, 0, 6, 0, 0, 0x7f, 0x7f, 0x7f, 0x7e, 0x80};
     uint8_t bad[sizeof good + 1] = {0};
@@ -149,9 +142,8 @@ static void refused(void **state)
 }
 
 /* Any byte changed: refused, or other floats, and no byte outside touched. */
-static void damaged(void **state)
+TEST(damaged)
 {
-    (void)state;
     uint64_t seed = 11;
     struct weight w = weight_of(5000, make(5000, HALVES, 5));
     for (uint32_t i = 0; i < 4000; i++) {
@@ -167,9 +159,8 @@ static void damaged(void **state)
 }
 
 /* Positions are all elements; values may be left out. */
-static void parts(void **state)
+TEST(parts)
 {
-    (void)state;
     static uint32_t pos[5000];
     static float read[5000];
     struct weight w = weight_of(5000, make(5000, BELL, 6));
@@ -185,11 +176,4 @@ static void parts(void **state)
     free(scratch);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_again), cmocka_unit_test(sizes),   cmocka_unit_test(by_hand),
-        cmocka_unit_test(refused),    cmocka_unit_test(damaged), cmocka_unit_test(parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

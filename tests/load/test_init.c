@@ -159,8 +159,7 @@ TEST(a_network_without_weights_stays_as_it_is)
 {
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 4});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, 4});
     m->outputs[m->n_outputs++] = add_node(m, PITH_OP_RELU, "relu", "y", 1, &x)->out[0];
     assert_int_equal(pith_model_draw_weights(m, 1, &err), PITH_ERR_UNSUPPORTED);
     assert_string_equal(err.text, "the network has no weights to draw");

@@ -95,9 +95,8 @@ static bool is_mapped(const void *p)
     return mincore((void *)(uintptr_t)p, 1, &resident) == 0;
 }
 
-static void large_files_are_mapped(void **state)
+TEST(large_files_are_mapped)
 {
-    (void)state;
     const unsigned opened = open_files();
     uint8_t *bytes = malloc(MAPPED + 1);
     for (int i = 0; i <= MAPPED; i++)
@@ -121,9 +120,8 @@ static void large_files_are_mapped(void **state)
 }
 
 /* The file has no blocks: its length alone counts. */
-static void files_beyond_64_gib_are_refused(void **state)
+TEST(files_beyond_64_gib_are_refused)
 {
-    (void)state;
     struct model_file f = {0};
     const char *path = put("long", "", 0);
     if (truncate(path, (off_t)1 << 36) != 0)
@@ -138,9 +136,8 @@ static void files_beyond_64_gib_are_refused(void **state)
     unlink(path);
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
-    (void)state;
     struct pith_model *m = NULL;
     char text[8192];
     const char *inner = path_of("saved");
@@ -162,9 +159,8 @@ static void what_is_no_file_is_refused(void **state)
     assert_null(m);
 }
 
-static void arguments_are_checked(void **state)
+TEST(arguments_are_checked)
 {
-    (void)state;
     const struct pith_import_opts older = {.size_bytes = sizeof older - 1};
     const char *path = put("x", "x", 1);
     struct pith_model *m = NULL;
@@ -187,9 +183,8 @@ static void arguments_are_checked(void **state)
 }
 
 /* As long as they are said to be, and no longer: behind them is nothing to read. */
-static void files_are_known_by_their_first_bytes(void **state)
+TEST(files_are_known_by_their_first_bytes)
 {
-    (void)state;
     struct pith_model *lenet = sample_lenet5(3);
     for (int full = 0; full < 2; full++) {
         const struct pith_pack_opts opts = {
@@ -210,9 +205,8 @@ static void files_are_known_by_their_first_bytes(void **state)
     pith_model_free(lenet);
 }
 
-static void strict_limits_follow_the_length(void **state)
+TEST(strict_limits_follow_the_length)
 {
-    (void)state;
     struct pith_import_opts opts = {.size_bytes = sizeof opts};
     assert_true(pith_tensor_limit(NULL, 100) == 0);
     assert_true(pith_tensor_limit(&opts, 100) == 0);
@@ -226,9 +220,8 @@ static void strict_limits_follow_the_length(void **state)
 }
 
 /* Read whole, and mapped: by a path, and by a name in the folder that one is in. */
-static void tensors_lie_in_the_folder_of_the_file(void **state)
+TEST(tensors_lie_in_the_folder_of_the_file)
 {
-    (void)state;
     const float c[2] = {3, -5};
     char was[4096];
     put("beside", c, sizeof c);
@@ -277,9 +270,8 @@ static const struct pith_const *weight_of(const struct pith_model *m)
     return NULL;
 }
 
-static void grids_are_found_unless_they_are_unwanted(void **state)
+TEST(grids_are_found_unless_they_are_unwanted)
 {
-    (void)state;
     struct pith_grids_found found = {0};
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .grids = &found};
     struct proto net = product_net(9);
@@ -319,9 +311,8 @@ static void count_free(void *user, void *p)
 }
 
 /* Of both formats, from a file and from memory, as a model and as the runtime takes it. */
-static void limits_and_allocators_are_obeyed(void **state)
+TEST(limits_and_allocators_are_obeyed)
 {
-    (void)state;
     const struct pith_alloc alloc = {count_alloc, count_free, NULL};
     struct pith_model *lenet = sample_lenet5(3);
     struct pith_buffer pith;
@@ -365,9 +356,8 @@ static void limits_and_allocators_are_obeyed(void **state)
     free(net.data);
 }
 
-static void a_large_pith_stays_in_its_file(void **state)
+TEST(a_large_pith_stays_in_its_file)
 {
-    (void)state;
     struct pith_model *lenet = sample_lenet5(3), *m = NULL;
     struct pith_buffer file;
     struct pith_packed packed;
@@ -400,34 +390,17 @@ static void a_large_pith_stays_in_its_file(void **state)
     pith_model_free(lenet);
 }
 
-static int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     static const char *const names[] = {"bytes", "x", "beside", "net.onnx", "net", "net.pith"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(path_of(names[i]));
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_files_are_mapped),
-        cmocka_unit_test(files_beyond_64_gib_are_refused),
-        cmocka_unit_test(what_is_no_file_is_refused),
-        cmocka_unit_test(arguments_are_checked),
-        cmocka_unit_test(files_are_known_by_their_first_bytes),
-        cmocka_unit_test(strict_limits_follow_the_length),
-        cmocka_unit_test(tensors_lie_in_the_folder_of_the_file),
-        cmocka_unit_test(grids_are_found_unless_they_are_unwanted),
-        cmocka_unit_test(limits_and_allocators_are_obeyed),
-        cmocka_unit_test(a_large_pith_stays_in_its_file),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS_WITH(make_folder, remove_folder)

@@ -177,9 +177,8 @@ static void try_folder(const char *folder, const char *inner, uint32_t every)
         closedir(dir);
 }
 
-static void kept_files(void **state)
+TEST(kept_files)
 {
-    (void)state;
     n_files = 0;
     try_folder("tests/golden", NULL, 1);
     try_folder("tests/golden/version_3", NULL, 1);
@@ -188,11 +187,10 @@ static void kept_files(void **state)
     assert_true(n_files > 80);
 }
 
-static void node_cases(void **state)
+TEST(node_cases)
 {
     const char *cases = getenv("PITH_NODE_CASES");
     char folder[4096];
-    (void)state;
     snprintf(folder, sizeof folder, "%s/node", cases ? cases : "");
     DIR *dir = opendir(folder);
     if (!dir)
@@ -203,21 +201,15 @@ static void node_cases(void **state)
     assert_true(n_files > TEST_ROUNDS(300, 75));
 }
 
-static int make_file(void **state)
+FIXTURE(make_file)
 {
-    (void)state;
     int fd = mkstemp(written);
     return fd < 0 ? -1 : close(fd);
 }
 
-static int remove_file(void **state)
+FIXTURE(remove_file)
 {
-    (void)state;
     return unlink(written);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(kept_files), cmocka_unit_test(node_cases)};
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+RUN_TESTS_WITH(make_file, remove_file)

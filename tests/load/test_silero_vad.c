@@ -76,9 +76,8 @@ static int load(void **state)
     return 0;
 }
 
-static int unload(void **state)
+FIXTURE(unload)
 {
-    (void)state;
     pith_buffer_free(&vad.image);
     free(vad.wav);
     return 0;
@@ -120,29 +119,20 @@ static void detect(uint32_t cpu_mask, size_t n_frames)
     pith_close(s);
 }
 
-static void test_every_frame(void **state)
+TEST(test_every_frame)
 {
-    (void)state;
     if (!vad.wav)
         skip();
     detect(0, vad.n_frames);
 }
 
-static void test_levels(void **state)
+TEST(test_levels)
 {
     static const uint32_t masks[] = {PITH_CPU_REF, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
-    (void)state;
     if (!vad.wav)
         skip();
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++)
         detect(masks[i], vad.n_frames < 150 ? vad.n_frames : 150);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_frame),
-        cmocka_unit_test(test_levels),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+RUN_TESTS_WITH(load, unload)

@@ -58,9 +58,8 @@ static int make_file(void **state)
     return failed;
 }
 
-static int remove_file(void **state)
+FIXTURE(remove_file)
 {
-    (void)state;
     return unlink(path);
 }
 
@@ -75,12 +74,11 @@ static void load_once(uint32_t runs)
     pith_close(s);
 }
 
-static void runs(void **state)
+TEST(runs)
 {
     struct pith_opts opts;
     struct pith_session *s = NULL;
     unsigned long n = wanted("PITH_TEST_RUNS", 5000);
-    (void)state;
     pith_opts_init(&opts, sizeof opts);
     assert_int_equal(pith_open(path, &opts, &s, NULL), PITH_OK);
     for (int i = 0; i < 100; i++)
@@ -99,10 +97,9 @@ static void runs(void **state)
     pith_close(s);
 }
 
-static void loads(void **state)
+TEST(loads)
 {
     unsigned long n = wanted("PITH_TEST_LOADS", 1000);
-    (void)state;
     for (int i = 0; i < 100; i++)
         load_once(1);
     size_t resident = resident_bytes();
@@ -115,8 +112,4 @@ static void loads(void **state)
     assert_int_equal(open_files(), files);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(runs), cmocka_unit_test(loads)};
-    return cmocka_run_group_tests_name("steady", tests, make_file, remove_file);
-}
+RUN_TESTS_WITH(make_file, remove_file)

@@ -9,9 +9,8 @@
 
 static struct pith_packed packed;
 
-static int pack_lenet5(void **state)
+FIXTURE(pack_lenet5)
 {
-    (void)state;
     struct pith_model *m = sample_lenet5(1);
     struct pith_buffer file = {0};
     struct pith_error err = {0};
@@ -21,9 +20,8 @@ static int pack_lenet5(void **state)
     return bad;
 }
 
-static int free_packed(void **state)
+FIXTURE(free_packed)
 {
-    (void)state;
     pith_packed_free(&packed);
     return 0;
 }
@@ -44,9 +42,8 @@ static struct pith_engine *open_plan(const struct pith_buffer *file)
     return e;
 }
 
-static void each_step_takes_one(void **state)
+TEST(each_step_takes_one)
 {
-    (void)state;
     const struct pith_engine_opts o = one_thread();
     const struct pith_tune_opts t = {.size_bytes = sizeof t, .seconds = 0.05};
     struct pith_tuned tuned = {0};
@@ -79,9 +76,8 @@ static void each_step_takes_one(void **state)
 
 /* Every choice that tuning found gives the outputs of the planned one, but for the order of sums.
  */
-static void choices_compute_the_same(void **state)
+TEST(choices_compute_the_same)
 {
-    (void)state;
     struct pith_engine_opts o = one_thread();
     struct pith_engine *e = NULL;
     struct pith_error err = {0};
@@ -123,9 +119,8 @@ static bool refuse_third(void *user, uint64_t done)
     return ++*(uint32_t *)user < 3;
 }
 
-static void stops_on_request(void **state)
+TEST(stops_on_request)
 {
-    (void)state;
     uint32_t calls = 0;
     const struct pith_watch w = {refuse_third, &calls};
     const struct pith_engine_opts o = one_thread();
@@ -140,9 +135,8 @@ static void stops_on_request(void **state)
     assert_int_equal(pith_tune(&packed, &observed, NULL, &tuned, &err), PITH_ERR_ARGUMENT);
 }
 
-static void batch_is_within_the_limit(void **state)
+TEST(batch_is_within_the_limit)
 {
-    (void)state;
     const struct pith_engine_opts o = one_thread();
     const struct pith_tune_opts t = {.size_bytes = sizeof t, .seconds = 0.05};
     struct pith_error err = {0};
@@ -155,13 +149,4 @@ static void batch_is_within_the_limit(void **state)
     assert_string_equal(err.text, "one sample takes longer than 1e-09 ms");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_step_takes_one),
-        cmocka_unit_test(choices_compute_the_same),
-        cmocka_unit_test(stops_on_request),
-        cmocka_unit_test(batch_is_within_the_limit),
-    };
-    return cmocka_run_group_tests(tests, pack_lenet5, free_packed);
-}
+RUN_TESTS_WITH(pack_lenet5, free_packed)

@@ -11,12 +11,12 @@
 
 #define MOST 40000u
 
-static uint32_t state;
+static uint32_t rng;
 
 static uint32_t draw(uint32_t n)
 {
-    state = state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)state * n >> 32);
+    rng = rng * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)rng * n >> 32);
 }
 
 static uint32_t bits_of(float x)
@@ -105,12 +105,11 @@ static float draw_scale(void)
     return float_of(exponent << 23 | draw(1u << 23));
 }
 
-static void rows_of_integers_are_found(void **unused)
+TEST(rows_of_integers_are_found)
 {
-    (void)unused;
     for (uint32_t seed = 1; seed <= 300; seed++) {
         struct one_weight o;
-        state = seed;
+        rng = seed;
         uint32_t rows = 16 + draw(60), cols = 2 + draw(300), most = 1 + draw(127);
         bool full = draw(2), zeros = draw(2);
         make(&o, rows, cols);
@@ -132,13 +131,12 @@ static void rows_of_integers_are_found(void **unused)
 
 /* One number is moved to its neighbour. As a rule no scale gives all of the row any more; where one
  * does, find() compares every bit. */
-static void a_number_beside_the_grid_spoils_it(void **unused)
+TEST(a_number_beside_the_grid_spoils_it)
 {
     uint32_t spoilt = 0, trials = 200;
-    (void)unused;
     for (uint32_t seed = 1; seed <= trials; seed++) {
         struct one_weight o;
-        state = seed;
+        rng = seed;
         make(&o, 40, 100);
         for (uint32_t r = 0; r < 40; r++) {
             float scale = float_of((100 + draw(20)) << 23 | draw(1u << 23));
@@ -156,14 +154,13 @@ static void a_number_beside_the_grid_spoils_it(void **unused)
     assert_true(spoilt >= trials * 9 / 10);
 }
 
-static void no_grid_holds_minus_zero_or_what_is_not_finite(void **unused)
+TEST(no_grid_holds_minus_zero_or_what_is_not_finite)
 {
     static const uint32_t odd[] = {0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f800001u};
-    (void)unused;
     for (uint32_t i = 0; i < sizeof odd / sizeof *odd; i++)
         for (uint32_t at = 0; at < 4000; at += 1333) {
             struct one_weight o;
-            state = i + 1;
+            rng = i + 1;
             make(&o, 40, 100);
             for (uint32_t j = 0; j < 4000; j++)
                 o.w[j] = (0.01f + 0.001f * (float)(j / 100)) * (float)((int32_t)draw(255) - 127);
@@ -192,13 +189,12 @@ static void fill_rows(struct one_weight *o, const float scale[2], int32_t extrem
         }
 }
 
-static void integers_are_of_eight_bits(void **unused)
+TEST(integers_are_of_eight_bits)
 {
     static const float one[2] = {0.37f, 0.53f};
     struct one_weight o;
-    (void)unused;
     for (int32_t extreme = -130; extreme <= 130; extreme += extreme == -127 ? 253 : 1) {
-        state = 5;
+        rng = 5;
         fill_rows(&o, one, extreme);
         find(&o);
         assert_int_equal(o.k->codebook != NULL, extreme >= -128 && extreme <= 128);
@@ -209,12 +205,11 @@ static void integers_are_of_eight_bits(void **unused)
 }
 
 /* Integers of 8 bits less a zero point of each row; of one more value, none are found. */
-static void rows_may_have_zero_points(void **unused)
+TEST(rows_may_have_zero_points)
 {
-    (void)unused;
     for (uint32_t seed = 1; seed <= 100; seed++) {
         struct one_weight o;
-        state = seed;
+        rng = seed;
         bool wide = seed % 4 == 0;
         make(&o, 40, 100);
         for (uint32_t r = 0; r < 40; r++) {
@@ -233,7 +228,7 @@ static void rows_may_have_zero_points(void **unused)
     }
 }
 
-static void scales_are_normal_and_all_multiples_finite(void **unused)
+TEST(scales_are_normal_and_all_multiples_finite)
 {
     static const struct {
         float scale[2];
@@ -242,10 +237,9 @@ static void scales_are_normal_and_all_multiples_finite(void **unused)
         {{1.2e-38f, 1.2e-38f}, true}, {{5.0e-39f, 0.5f}, false}, {{0.5f, 5.0e-39f}, false},
         {{1.9e36f, 1.9e36f}, true},   {{0.5f, 7.0e37f}, false},
     };
-    (void)unused;
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct one_weight o;
-        state = 9;
+        rng = 9;
         fill_rows(&o, cases[i].scale, 127);
         find(&o);
         assert_int_equal(o.found.n_rows, cases[i].found);
@@ -253,13 +247,12 @@ static void scales_are_normal_and_all_multiples_finite(void **unused)
     }
 }
 
-static void a_row_of_minus_zeros_is_no_row_of_zeros(void **unused)
+TEST(a_row_of_minus_zeros_is_no_row_of_zeros)
 {
     static const float one[2] = {0.37f, 0.53f};
-    (void)unused;
     for (uint32_t minus = 0; minus < 2; minus++) {
         struct one_weight o;
-        state = 11;
+        rng = 11;
         fill_rows(&o, one, 127);
         for (uint32_t c = 0; c < 100; c++)
             o.w[3000 + c] = minus ? -0.0f : 0.0f;
@@ -270,10 +263,9 @@ static void a_row_of_minus_zeros_is_no_row_of_zeros(void **unused)
 }
 
 /* 7 values take 3 bits each, the 13 multiples that they are among would take 4. */
-static void indices_do_not_grow_for_a_shorter_codebook(void **unused)
+TEST(indices_do_not_grow_for_a_shorter_codebook)
 {
     struct one_weight o;
-    (void)unused;
     make(&o, 20, 100);
     for (uint32_t i = 0; i < 2000; i++)
         o.w[i] = (float)(i % 7);
@@ -282,12 +274,11 @@ static void indices_do_not_grow_for_a_shorter_codebook(void **unused)
     pith_model_free(o.m);
 }
 
-static void few_values_may_be_any_finite_ones(void **unused)
+TEST(few_values_may_be_any_finite_ones)
 {
-    (void)unused;
     for (uint32_t n = 1; n <= 257; n++) {
         struct one_weight o;
-        state = n;
+        rng = n;
         float value[257];
         make(&o, 20, 100);
         for (uint32_t i = 0; i < n; i++)
@@ -304,10 +295,9 @@ static void few_values_may_be_any_finite_ones(void **unused)
     }
 }
 
-static void a_not_a_number_is_no_value(void **unused)
+TEST(a_not_a_number_is_no_value)
 {
     struct one_weight o;
-    (void)unused;
     make(&o, 20, 100);
     for (uint32_t i = 0; i < 2000; i++)
         o.w[i] = (float)(i % 7);
@@ -317,14 +307,13 @@ static void a_not_a_number_is_no_value(void **unused)
     pith_model_free(o.m);
 }
 
-static void floats_as_drawn_are_left_alone(void **unused)
+TEST(floats_as_drawn_are_left_alone)
 {
     static const uint32_t cols[] = {1, 2, 9, 100};
-    (void)unused;
     for (uint32_t i = 0; i < 4; i++)
         for (uint32_t seed = 1; seed <= 20; seed++) {
             struct one_weight o;
-            state = seed;
+            rng = seed;
             make(&o, 300, cols[i]);
             for (uint32_t j = 0; j < 300 * cols[i]; j++)
                 o.w[j] = ((float)draw(1u << 24) - 8388608.0f) * 1.7e-7f;
@@ -336,12 +325,11 @@ static void floats_as_drawn_are_left_alone(void **unused)
 }
 
 /* f16 numbers widened, subnormal and infinite ones, NaNs; then one that is none. */
-static void floats_of_two_bytes_are_known(void **unused)
+TEST(floats_of_two_bytes_are_known)
 {
-    (void)unused;
     for (uint32_t wide = 0; wide < 2; wide++) {
         struct one_weight o;
-        state = 7 + wide;
+        rng = 7 + wide;
         make(&o, 40, 100);
         for (uint32_t j = 0; j < 4000; j++) {
             uint32_t sign = draw(2) << 31;
@@ -365,11 +353,10 @@ static void floats_of_two_bytes_are_known(void **unused)
     }
 }
 
-static void what_has_a_grid_keeps_it(void **unused)
+TEST(what_has_a_grid_keeps_it)
 {
     static const float value[] = {-0.75f, -0.5f, 0, 0.5f, 0.75f};
     struct one_weight o;
-    (void)unused;
     make(&o, 20, 100);
     for (uint32_t i = 0; i < 2000; i++)
         o.w[i] = value[i % 5];
@@ -381,22 +368,4 @@ static void what_has_a_grid_keeps_it(void **unused)
     pith_model_free(o.m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_integers_are_found),
-        cmocka_unit_test(a_number_beside_the_grid_spoils_it),
-        cmocka_unit_test(no_grid_holds_minus_zero_or_what_is_not_finite),
-        cmocka_unit_test(integers_are_of_eight_bits),
-        cmocka_unit_test(rows_may_have_zero_points),
-        cmocka_unit_test(scales_are_normal_and_all_multiples_finite),
-        cmocka_unit_test(a_row_of_minus_zeros_is_no_row_of_zeros),
-        cmocka_unit_test(indices_do_not_grow_for_a_shorter_codebook),
-        cmocka_unit_test(few_values_may_be_any_finite_ones),
-        cmocka_unit_test(a_not_a_number_is_no_value),
-        cmocka_unit_test(floats_as_drawn_are_left_alone),
-        cmocka_unit_test(floats_of_two_bytes_are_known),
-        cmocka_unit_test(what_has_a_grid_keeps_it),
-    };
-    return cmocka_run_group_tests_name("exact_grid", tests, NULL, NULL);
-}
+RUN_TESTS

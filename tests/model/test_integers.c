@@ -16,9 +16,8 @@ static float two_scales[2] = {0.5f, 0.25f};
 static int32_t two_zeros[2] = {1, -2};
 static struct pith_integers by_row = {PITH_I16, 2, 0, 0, two_scales, two_zeros};
 
-static void test_hold(void **state)
+TEST(test_hold)
 {
-    (void)state;
     int16_t q[6];
     struct pith_const k = {.count = 6, .data = rows_of_words, .integers = &by_row};
     struct pith_value v = {.type = PITH_F32, .rank = 2, .dim = {2, 3}, .constant = &k};
@@ -44,9 +43,8 @@ static void test_hold(void **state)
 }
 
 /* u8 has 255 and not 256; a scale of 0 gives 0 alone. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     float scale[2] = {2.0f, 0.0f};
     int32_t zero[2] = {0, 7};
     struct pith_integers g = {PITH_U8, 2, 0, 0, scale, zero};
@@ -73,9 +71,8 @@ static void test_bounds(void **state)
 }
 
 /* The matrix of rows_of_words, transposed: its scales lie along axis 1. */
-static void test_adopt_transposed(void **state)
+TEST(test_adopt_transposed)
 {
-    (void)state;
     struct pith_model *m;
     assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
     float x[6];
@@ -94,9 +91,8 @@ static void test_adopt_transposed(void **state)
 }
 
 /* [2, 3] in blocks of 2 along axis 1, the last one short: scales [2, 2]; transposed, [3, 2]. */
-static void test_adopt_blocks(void **state)
+TEST(test_adopt_blocks)
 {
-    (void)state;
     struct pith_model *m;
     assert_int_equal(pith_model_new(NULL, &m), PITH_OK);
     float scale[4] = {1.0f, 10.0f, 100.0f, 1000.0f};
@@ -125,9 +121,8 @@ static void test_adopt_blocks(void **state)
 }
 
 /* What a file holds of the two above, from each element on. */
-static void test_decode(void **state)
+TEST(test_decode)
 {
-    (void)state;
     uint8_t scales[8 + 4], elements[12];
     for (uint32_t i = 0; i < 2; i++) {
         store_le32(scales + 4 * i, f32_bits(two_scales[i]));
@@ -165,14 +160,4 @@ static void test_decode(void **state)
     assert_memory_equal(x, ((float[]){1, 2, 20, 24, 27, 24}), sizeof x);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hold),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_adopt_transposed),
-        cmocka_unit_test(test_adopt_blocks),
-        cmocka_unit_test(test_decode),
-    };
-    return cmocka_run_group_tests_name("integers", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -31,8 +31,8 @@ static void set_dims(const struct form *f, uint32_t axis, uint32_t heads, uint32
     memcpy(dim, to, sizeof to);
 }
 
-static uint32_t add_input(struct pith_model *m, const struct form *f, const char *name,
-                          uint32_t axis, uint32_t heads, uint32_t n)
+static uint32_t add_form_input(struct pith_model *m, const struct form *f, const char *name,
+                               uint32_t axis, uint32_t heads, uint32_t n)
 {
     uint32_t dim[4];
     set_dims(f, axis, heads, n, dim);
@@ -47,11 +47,11 @@ static struct pith_buffer decoder(const struct form *f)
     struct pith_error err = {0};
     char sizes[200];
     m->batch_open = f->use == OPEN_BATCH;
-    add_input(m, f, "q", 2, f->groups * f->shared, 2);
-    add_input(m, f, "k", f->k_axis, f->groups, 2);
-    add_input(m, f, "v", f->v_axis, f->groups, 2);
-    add_input(m, f, "past_k", f->k_axis, f->groups, 3);
-    add_input(m, f, "past_v", f->v_axis, f->groups, 3);
+    add_form_input(m, f, "q", 2, f->groups * f->shared, 2);
+    add_form_input(m, f, "k", f->k_axis, f->groups, 2);
+    add_form_input(m, f, "v", f->v_axis, f->groups, 2);
+    add_form_input(m, f, "past_k", f->k_axis, f->groups, 3);
+    add_form_input(m, f, "past_v", f->v_axis, f->groups, 3);
     struct sample_random r = sample_random_of(1);
     const uint32_t factor =
         f->use == ALSO_READ ? add_constant(m, &r, "factor", 1, (uint32_t[]){1}) : 0;
@@ -200,9 +200,8 @@ static void run_steps(const struct form *f, struct pith_opts *opts, bool keys_us
     pith_buffer_free(&b);
 }
 
-static void test_same_bits(void **state)
+TEST(test_same_bits)
 {
-    (void)state;
     for (uint32_t i = 0; i < 2 * 2 * 2 * 2 * 2 * 3; i++) {
         const struct form f = {.batch = 1 + i % 2,
                                .groups = 1 + i / 2 % 2,
@@ -221,9 +220,8 @@ static void test_same_bits(void **state)
 }
 
 /* Where the rows of two heads lie apart, nothing but Attention can read them; of one, anything. */
-static void test_other_readers(void **state)
+TEST(test_other_readers)
 {
-    (void)state;
     struct pith_opts opts;
     pith_opts_init(&opts, sizeof opts);
     static const struct form all[] = {
@@ -296,9 +294,8 @@ static void check_one_row(uint32_t axis, uint32_t heads)
     pith_buffer_free(&b);
 }
 
-static void test_one_row(void **state)
+TEST(test_one_row)
 {
-    (void)state;
     check_one_row(0, 1);
     check_one_row(0, 2);
     check_one_row(1, 1);
@@ -306,9 +303,8 @@ static void test_one_row(void **state)
 }
 
 /* Several samples at once have no cache. */
-static void test_batch(void **state)
+TEST(test_batch)
 {
-    (void)state;
     const struct form f = {1, 2, 1, 2, 1, OPEN_BATCH};
     struct pith_buffer b = decoder(&f);
     struct memory *m = aligned_alloc(64, sizeof *m);
@@ -353,9 +349,8 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
 }
 
 /* Plans that keep every value apart, and numbers that fit nothing, which those refuse, too. */
-static void test_not_used(void **state)
+TEST(test_not_used)
 {
-    (void)state;
     const struct form f = {1, 2, 1, 2, 1, ATTENDS};
     struct pith_buffer b = decoder(&f);
     struct memory *m = aligned_alloc(64, sizeof *m);
@@ -400,12 +395,4 @@ static void test_not_used(void **state)
     pith_buffer_free(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_other_readers),
-        cmocka_unit_test(test_one_row),   cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_not_used),
-    };
-    return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
-}
+RUN_TESTS

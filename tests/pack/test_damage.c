@@ -109,8 +109,7 @@ static struct pith_model *small_network(void)
 {
     struct sample_random r = sample_random_of(3);
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, 1, 8, 8});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "image", 4, (const uint32_t[]){1, 1, 8, 8});
     m->batch_open = true;
     x = add_layer(m, &r, PITH_OP_CONV, "conv", x, 4, (const uint32_t[]){2, 1, 3, 3});
     x = add_node(m, PITH_OP_RELU, "relu", "relu.out", 1, &x)->out[0];
@@ -121,8 +120,7 @@ static struct pith_model *small_network(void)
     softmax->attr[ATTR_SOFTMAX_AXIS] = 1;
     m->outputs[m->n_outputs++] = softmax->out[0];
     assert_int_equal(pith_model_set_meta(m, "labels", "a\nb\nc\n"), PITH_OK);
-    assert_int_equal(pith_model_infer_shapes(m, NULL), PITH_OK);
-    return m;
+    return sample_shaped(m);
 }
 
 static void damage_small(enum form form)

@@ -63,9 +63,8 @@ static struct pith_buffer decoder(const struct names *names)
 
 /* Row i of the table is least at i + 1 (of the last row at 3 no more), so the best of -row is that.
  */
-static void test_cache(void **state)
+TEST(test_cache)
 {
-    (void)state;
     static const struct names all[] = {{"ids", "past_key_values.0", "present.0", false, false},
                                        {"decoder_input_ids", "past.x", "present.x", false, false},
                                        {"tokens", "past_x", "present_x", false, false}};
@@ -104,9 +103,8 @@ static void test_cache(void **state)
 }
 
 /* Scores read the cache of two heads, whose rows then cannot lie apart: it is copied. */
-static void test_copied_cache(void **state)
+TEST(test_copied_cache)
 {
-    (void)state;
     enum { TOKENS = 7 };
     static const int64_t ids[TOKENS] = {2, 1, 0, 3, 3, 0, 2};
     struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", false, true});
@@ -137,9 +135,8 @@ static void test_copied_cache(void **state)
 }
 
 /* A run that fails, here for an input of another type, leaves the cache as it was. */
-static void test_failed_run(void **state)
+TEST(test_failed_run)
 {
-    (void)state;
     struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", true, false});
     struct pith_plans *p = NULL;
     struct pith_generator *g = NULL;
@@ -174,9 +171,8 @@ static void test_failed_run(void **state)
 }
 
 /* A state without its next value is an input that must be given, or paired by hand. */
-static void test_other_names(void **state)
+TEST(test_other_names)
 {
-    (void)state;
     struct pith_buffer b = decoder(&(struct names){"ids", "before", "after", false, false});
     struct pith_plans *p = NULL;
     struct pith_generator *g = NULL;
@@ -270,9 +266,8 @@ static void check_sum(const float *logits, int64_t last, int64_t id)
 }
 
 /* A cache grows while another state lies in the memory that it had. */
-static void test_states_share_memory(void **state)
+TEST(test_states_share_memory)
 {
-    (void)state;
     struct pith_buffer b = two_states(true);
     struct pith_plans *p = NULL;
     struct pith_generator *g = NULL;
@@ -306,9 +301,8 @@ static int stop_in(void *user)
 }
 
 /* A stopped run adds no tokens; where it wrote over the states there are none left. */
-static void test_stopped_run(void **state)
+TEST(test_stopped_run)
 {
-    (void)state;
     for (int growing = 0; growing < 2; growing++) {
         struct pith_buffer b = two_states(growing);
         struct pith_plans *p = NULL;
@@ -393,9 +387,8 @@ static struct pith_buffer attending(bool twice, uint32_t state)
 
 /* Texts whose other sizes grow and shrink, and two inputs with one next value: the scores of plans
  * that copy all. */
-static void test_other_dimensions(void **state)
+TEST(test_other_dimensions)
 {
-    (void)state;
     static const uint32_t elements[] = {2, 80, 1, 3};
     float value[80 * WIDTH];
     for (uint32_t i = 0; i < 80 * WIDTH; i++)
@@ -445,9 +438,8 @@ static void test_other_dimensions(void **state)
 }
 
 /* Caches of the caller are none of a generator. */
-static void test_own_caches(void **state)
+TEST(test_own_caches)
 {
-    (void)state;
     struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", false, false});
     struct pith_plans *p = NULL;
     struct pith_generator *g = NULL;
@@ -465,9 +457,8 @@ static void test_own_caches(void **state)
     pith_buffer_free(&b);
 }
 
-static void test_best(void **state)
+TEST(test_best)
 {
-    (void)state;
     static const float x[] = {NAN, -2, 3, 3, NAN, 1};
     uint64_t random = 1;
     assert_int_equal(pith_choose_token(x, 6, 0, 0, &random), 2);
@@ -481,9 +472,8 @@ static void test_best(void **state)
 }
 
 /* The shares of 100,000 draws are softmax(x / T) of the best, within five standard errors. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
-    (void)state;
     enum { N = 7, DRAWS = 100000 };
     static const float x[N] = {0.5f, -1.0f, 2.0f, 1.5f, -0.0f, 0.0f, -3.0f};
     for (uint32_t top_k = 0; top_k <= 3; top_k++)
@@ -537,9 +527,8 @@ static struct pith_buffer scorer(bool behind, bool shared)
 }
 
 /* Scores of a prompt are those of its last token, which alone are computed where that can be. */
-static void test_last_row(void **state)
+TEST(test_last_row)
 {
-    (void)state;
     static const int64_t prompt[] = {2, 8, 0, 3, 1, 7};
     for (uint32_t k = 0; k < 4; k++) {
         struct pith_buffer b = scorer(k % 2, k / 2);
@@ -573,20 +562,4 @@ static void test_last_row(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_copied_cache),
-        cmocka_unit_test(test_failed_run),
-        cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_states_share_memory),
-        cmocka_unit_test(test_stopped_run),
-        cmocka_unit_test(test_other_dimensions),
-        cmocka_unit_test(test_own_caches),
-        cmocka_unit_test(test_best),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_last_row),
-    };
-    return cmocka_run_group_tests_name("generator", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -437,8 +437,7 @@ static struct pith_model *layer_of_levels(uint32_t rows, uint32_t cols, double s
     struct pith_model *m = sample_new();
     double *scale = malloc((rows + cols) * sizeof *scale);
     assert_non_null(scale);
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, cols});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, cols});
     x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){rows, cols});
     x = add_layer(m, &r, PITH_OP_GEMM, "floats", x, 2, (const uint32_t[]){20, rows});
     m->outputs[m->n_outputs++] = x;

@@ -151,14 +151,13 @@ static bool refusal(const struct good *g, const char *name, size_t at, char line
     return st != PITH_OK;
 }
 
-static void refusals_are_the_listed_ones(void **state)
+TEST(refusals_are_the_listed_ones)
 {
     const char *update = getenv("UPDATE");
     bool writes = update && *update;
     FILE *list = fopen(FOLDER "refusals.txt", writes ? "w" : "r");
     uint32_t n = 0, wrong = 0;
     char line[128], listed[128] = "";
-    (void)state;
     assert_non_null(list);
     for (size_t i = 0; i < N_FILES; i++) {
         struct good g = {0};
@@ -184,10 +183,4 @@ static void refusals_are_the_listed_ones(void **state)
     assert_true(n >= FEWEST);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_are_the_listed_ones),
-    };
-    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
-}
+RUN_TESTS

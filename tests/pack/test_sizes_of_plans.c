@@ -123,9 +123,8 @@ static enum pith_status plan_at(struct pith_plans *p, uint32_t size, struct pith
 }
 
 /* A size that is 0 is 1 in a file; the model keeps it. */
-static void test_empty_is_packed_as_1(void **state)
+TEST(test_empty_is_packed_as_1)
 {
-    (void)state;
     struct pith_model *m = begin();
     struct pith_buffer packed[2] = {{0}};
     struct pith_error err = {0};
@@ -161,9 +160,8 @@ static struct pith_buffer joined(void)
     return finish(m, v, "size P 2 9\ndim 0 0 P\ndim 1 0 P + 2\nattr 1 19 P\nattr 2 1 P");
 }
 
-static void test_empty_is_left_out(void **state)
+TEST(test_empty_is_left_out)
 {
-    (void)state;
     struct pith_buffer b = joined();
     struct pith_plans *p = open_plans(&b);
     static const uint32_t sizes[] = {0, 2, 9, 1, 0};
@@ -197,9 +195,8 @@ static void test_empty_is_left_out(void **state)
 }
 
 /* What computes something of no elements, or gives none, is refused, and other sizes still run. */
-static void test_empty_is_refused(void **state)
+TEST(test_empty_is_refused)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct pith_model *m = begin();
         uint32_t v = step(m, i == 0 ? PITH_OP_SOFTMAX : PITH_OP_RELU, "node", X, PITH_VALUE_NONE);
@@ -224,9 +221,8 @@ static void test_empty_is_refused(void **state)
 }
 
 /* What other nodes do not take is said of the sizes, not of the file. */
-static void test_not_taken(void **state)
+TEST(test_not_taken)
 {
-    (void)state;
     struct pith_model *m = begin();
     const uint32_t v = step(m, PITH_OP_RESHAPE, "flat", X, PITH_VALUE_NONE);
     attr(m)[ATTR_RESHAPE_DIMS] = 1;
@@ -243,9 +239,8 @@ static void test_not_taken(void **state)
 }
 
 /* The same sizes give the same plan, of which the last two stay as they are. */
-static void test_kept(void **state)
+TEST(test_kept)
 {
-    (void)state;
     struct pith_buffer b = joined();
     struct pith_plans *p = open_plans(&b);
     struct pith_plan *plan, *again, *before = NULL;
@@ -275,9 +270,8 @@ static void test_kept(void **state)
 }
 
 /* Neither a plan nor memory is made for sizes that were used before, also where they take turns. */
-static void test_seen_sizes_cost_nothing(void **state)
+TEST(test_seen_sizes_cost_nothing)
 {
-    (void)state;
     struct pith_buffer b = joined();
     struct pith_plans *p = open_plans(&b);
     struct pith_plan *plan[3], *again;
@@ -296,15 +290,4 @@ static void test_seen_sizes_cost_nothing(void **state)
     pith_buffer_free(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_is_packed_as_1),
-        cmocka_unit_test(test_empty_is_left_out),
-        cmocka_unit_test(test_empty_is_refused),
-        cmocka_unit_test(test_not_taken),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_seen_sizes_cost_nothing),
-    };
-    return cmocka_run_group_tests_name("sizes_of_plans", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* test_activation_grid.c - grids of activations by hand: of nothing but zeros, zero points that are
  * rounded, two that become one, and one that becomes one for each channel. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <float.h>
 #include <math.h>
 #include "quantize/layer/activation_grid.h"
 
 static struct pith_model *m;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    (void)state;
     return pith_model_new(NULL, &m) == PITH_OK ? 0 : 1;
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-    (void)state;
     pith_model_free(m);
     return 0;
 }
@@ -34,26 +29,23 @@ static const struct pith_grid *observed(float min, float max)
     return g;
 }
 
-static void zeros_have_steps_of_one(void **state)
+TEST(zeros_have_steps_of_one)
 {
-    (void)state;
     const struct pith_grid *g = observed(0, 0);
     assert_true(g->scale[0] == 1);
     assert_int_equal(g->zero_point, 0);
 }
 
 /* 1 is 115.9 steps of 2.2 / 255. */
-static void the_zero_point_is_the_nearest(void **state)
+TEST(the_zero_point_is_the_nearest)
 {
-    (void)state;
     const struct pith_grid *g = observed(-1, 1.2f);
     assert_int_equal(g->zero_point, 116);
     assert_true(g->scale[0] > 2.19f / 255 && g->scale[0] < 2.21f / 255);
 }
 
-static void the_wider_of_two_is_both(void **state)
+TEST(the_wider_of_two_is_both)
 {
-    (void)state;
     const struct pith_grid *narrow = observed(0, 1), *wide = observed(0, 3),
                            *below = observed(-3, 0), *both;
     assert_int_equal(pith_grid_union(m, narrow, wide, &both), PITH_OK);
@@ -68,9 +60,8 @@ static void the_wider_of_two_is_both(void **state)
 
 /* Channels up to 10, 40, 0 and 200: half as much again, but no more than all have. As powers of two
  * where those are requested alone. */
-static void scales_of_channels(void **state)
+TEST(scales_of_channels)
 {
-    (void)state;
     static struct pith_channel_stats channel[] = {
         {.max = 10}, {.max = 40}, {.max = 0}, {.max = 200}};
     const struct pith_value_stats stats = {.n_channels = 4, .channel = channel};
@@ -86,9 +77,8 @@ static void scales_of_channels(void **state)
 }
 
 /* A dead channel's own scale would be none, and what quotients of it are, infinite. */
-static void scales_of_dead_channels(void **state)
+TEST(scales_of_dead_channels)
 {
-    (void)state;
     struct pith_channel_stats observed[] = {{.max = 1e-45f}, {.max = 1e-38f}, {.max = 1e-15f}};
     const struct pith_value_stats stats = {.n_channels = 3, .channel = observed};
     for (int i = 0; i < 2; i++) {
@@ -103,12 +93,4 @@ static void scales_of_dead_channels(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zeros_have_steps_of_one),  cmocka_unit_test(the_zero_point_is_the_nearest),
-        cmocka_unit_test(the_wider_of_two_is_both), cmocka_unit_test(scales_of_channels),
-        cmocka_unit_test(scales_of_dead_channels),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+RUN_TESTS_WITH(setup, teardown)

@@ -3,11 +3,8 @@
  * the batch gives is what runs of one sample give, whatever the number of threads; float,
  * compressed, of integers. Plans lie before an unmapped page, in exactly the memory they request.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <math.h>
 #include <stdio.h>
 #include "guard_page.h"
@@ -176,34 +173,21 @@ static void check(const char *name, bool compressed, bool integers)
 }
 
 #define NETWORK(name)                                                                              \
-    static void test_##name(void **state)                                                          \
+    TEST(test_##name)                                                                              \
     {                                                                                              \
-        (void)state;                                                                               \
         check(#name, false, false);                                                                \
     }                                                                                              \
-    static void test_##name##_compressed(void **state)                                             \
+    TEST(test_##name##_compressed)                                                                 \
     {                                                                                              \
-        (void)state;                                                                               \
         check(#name, true, false);                                                                 \
     }                                                                                              \
-    static void test_##name##_integers(void **state)                                               \
+    TEST(test_##name##_integers)                                                                   \
     {                                                                                              \
-        (void)state;                                                                               \
         check(#name, false, true);                                                                 \
     }
-#define TESTS(name)                                                                                \
-    cmocka_unit_test(test_##name), cmocka_unit_test(test_##name##_compressed),                     \
-        cmocka_unit_test(test_##name##_integers)
-
-NETWORK(imagenet_mobilenet_v2)
-NETWORK(imagenet_squeezenet_v1_dc)
-NETWORK(cifar10_resnet20)
 NETWORK(mnist_lenet5_caffe)
+NETWORK(cifar10_resnet20)
+NETWORK(imagenet_squeezenet_v1_dc)
+NETWORK(imagenet_mobilenet_v2)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TESTS(mnist_lenet5_caffe), TESTS(cifar10_resnet20),
-                                       TESTS(imagenet_squeezenet_v1_dc),
-                                       TESTS(imagenet_mobilenet_v2)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

@@ -23,18 +23,14 @@ static struct pith_model *network(void)
 {
     struct sample_random r = sample_random_of(11);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}), y;
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}), y;
     x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
     x = add_node(m, PITH_OP_RELU, "ra", "ra.out", 1, &x)->out[0];
     y = add_layer(m, &r, PITH_OP_CONV, "b", x, 4, (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
     x = add_node(m, PITH_OP_ADD, "add", "add.out", 2, (const uint32_t[]){x, y})->out[0];
     m->outputs[m->n_outputs++] = x;
     simple_weights(m);
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_shaped(m);
 }
 
 /* Mostly small numbers, and every 50th 30 times as large: what 256 steps are too few for. */
@@ -93,8 +89,7 @@ TEST(joined_inputs_are_read_as_one)
     struct pith_error err = {0};
     const struct pith_quantize_opts o = {.size_bytes = sizeof o};
     struct pith_quantize_layer layers[3 * PITH_QUANTIZE_PARTS];
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}), in[2];
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE}), in[2];
     for (int i = 0; i < 2; i++)
         in[i] = add_layer(m, &r, PITH_OP_CONV, i ? "b" : "a", x, 4,
                           (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
@@ -104,8 +99,7 @@ TEST(joined_inputs_are_read_as_one)
                   (const uint32_t[]){3, 2 * CHANNELS, 1, 1});
     float *w = m->values[m->nodes[m->n_nodes - 1].in[1]].constant->data;
     memset(w, 0, 2 * CHANNELS * sizeof *w);
-    m->outputs[m->n_outputs++] = x;
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, x);
     observe(m);
     assert_int_equal(pith_quantize(m, &o, layers, NULL, &err), PITH_OK);
     assert_int_equal(layers[2].n_weights, 3 * 2 * CHANNELS);

@@ -17,9 +17,7 @@ static struct pith_model *two_convs(uint32_t between, uint32_t groups, bool obse
 {
     struct sample_random r = sample_random_of(11);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 2, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, 2, SIDE, SIDE});
     uint32_t w = add_constant(m, &r, "w1", 4, (const uint32_t[]){C, 2, 3, 3});
     uint32_t b = add_constant(m, &r, "b1", 1, (const uint32_t[]){C});
     float *data = m->values[w].constant->data, *bias = m->values[b].constant->data;
@@ -35,8 +33,7 @@ static struct pith_model *two_convs(uint32_t between, uint32_t groups, bool obse
     m->outputs[m->n_outputs++] = two->out[0];
     if (observed)
         m->outputs[m->n_outputs++] = act;
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return m;
+    return sample_shaped(m);
 }
 
 static void run(const struct pith_model *m, float *y)

@@ -57,9 +57,7 @@ static struct pith_model *network(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 4, SIDE, SIDE}), y;
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, 4, SIDE, SIDE}), y;
     x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){8, 4, 3, 3});
     pads_of_one(&m->nodes[m->n_nodes - 1]);
     x = add_node(m, PITH_OP_RELU, "relu", "relu.out", 1, &x)->out[0];
@@ -70,10 +68,7 @@ static struct pith_model *network(uint64_t seed)
     x = add_node(m, PITH_OP_GLOBAL_AVERAGE_POOL, "mean", "mean.out", 1, &x)->out[0];
     x = add_node(m, PITH_OP_FLATTEN, "flat", "flat.out", 1, &x)->out[0];
     x = add_layer(m, &r, PITH_OP_GEMM, "d", x, 2, (const uint32_t[]){10, 8});
-    m->outputs[m->n_outputs++] = x;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 static double quantized_snr(struct pith_model *m, struct pith_quantize_opts o, const float *x,
@@ -219,19 +214,14 @@ static struct pith_model *long_rows(uint32_t n, float size)
 {
     struct sample_random r = sample_random_of(6);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, n});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, n});
     x = add_layer(m, &r, PITH_OP_GEMM, "a", x, 2, (const uint32_t[]){4, n});
     float *w = m->values[m->nodes[0].in[1]].constant->data;
     for (uint32_t i = 0; i < 4 * n; i++)
         w[i] = i / n % 2 == 0 ? size : i % 2 ? -size / 2 : size * 0.7f;
     x = add_node(m, PITH_OP_RELU, "relu", "relu.out", 1, &x)->out[0];
     x = add_layer(m, &r, PITH_OP_GEMM, "b", x, 2, (const uint32_t[]){3, 4});
-    m->outputs[m->n_outputs++] = x;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 static void ramp(float *x, uint32_t n)

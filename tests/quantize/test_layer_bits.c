@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Layers of few weights get more bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 
@@ -18,8 +15,7 @@ static struct pith_model *network(void)
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 4});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, 4});
     for (uint32_t i = 0; i < N_LAYERS; i++)
         x = add_layer(m, &r, PITH_OP_GEMM, name[i], x, 2, shape[i]);
     m->outputs[m->n_outputs++] = x;
@@ -58,9 +54,8 @@ static void expect(struct pith_quantize_opts o, const uint32_t *wanted)
 /* 4 bits: 8,704 * 4 / 16 = 2,176 bits to give away, 256 of them for each bit of `a` and `d`: four
  * each to both, and none is enough for the others' 4,096. 2 bits: 1,088, which is four times 256;
  * the rows of `a` are short, so it goes before `d` until it has two bits more. */
-static void few_weights_get_more_bits(void **state)
+TEST(few_weights_get_more_bits)
 {
-    (void)state;
     expect((struct pith_quantize_opts){.weight_bits = 4}, (const uint32_t[]){8, 4, 4, 8});
     expect((struct pith_quantize_opts){.weight_bits = 2}, (const uint32_t[]){5, 2, 2, 3});
     expect((struct pith_quantize_opts){.weight_bits = 8}, (const uint32_t[]){8, 8, 8, 8});
@@ -74,11 +69,9 @@ static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t 
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
     uint32_t n = 0;
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, first[1]});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, first[1]});
     x = add_layer(m, &r, PITH_OP_GEMM, "a", x, 2, first);
-    m->outputs[m->n_outputs++] = add_layer(m, &r, PITH_OP_GEMM, "b", x, 2, second);
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, add_layer(m, &r, PITH_OP_GEMM, "b", x, 2, second));
     float in[64];
     for (uint32_t i = 0; i < first[1]; i++)
         in[i] = (float)i - 3.0f;
@@ -98,9 +91,8 @@ static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t 
  * fewer than either needs. 8 x 8 and 2 x 8, 20 bits: one for all of the second. 8 x 16 and 2 x 8:
  * 36, two. 6 x 8 and 2 x 8: 16 bits, which the second needs to the last. Rows of 32 are not short:
  * of 31 and 32 weights in one row each, 15 bits suffice for neither. */
-static void the_last_bits(void **state)
+TEST(the_last_bits)
 {
-    (void)state;
     static const struct {
         uint32_t first[2], second[2], bits, want[2];
     } cases[] = {{{8, 8}, {8, 8}, 4, {4, 4}},  {{8, 8}, {2, 8}, 4, {4, 5}},
@@ -122,13 +114,11 @@ static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t 
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
     uint32_t n_reported = 0, x_dim[] = {1, w[0][1], 1, 1}, rank = conv ? 4 : 2;
-    uint32_t x = add_value(m, "x", PITH_F32, rank, x_dim);
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", rank, x_dim);
     for (uint32_t i = 0; i < n; i++)
         x = add_layer(m, &r, conv ? PITH_OP_CONV : PITH_OP_GEMM, (char[]){(char)('a' + i), 0}, x,
                       rank, (const uint32_t[]){w[i][0], w[i][1], 1, 1});
-    m->outputs[m->n_outputs++] = x;
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, x);
     float in[64];
     for (uint32_t i = 0; i < w[0][1]; i++)
         in[i] = (float)i - 3.0f;
@@ -148,9 +138,8 @@ static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t 
 /* A quarter of 2,048, 4,096, 4,096 and 2,048 weights is 3,072 bits: one for one of the small
  * layers, the first of equals. With 1,984 weights the last goes before it, since rows of 32 are not
  * short. */
-static void the_first_of_equals_and_rows_of_32(void **state)
+TEST(the_first_of_equals_and_rows_of_32)
 {
-    (void)state;
     expect_chain(false, 4, (uint32_t[][2]){{64, 32}, {64, 64}, {64, 64}, {32, 64}},
                  (const uint32_t[]){5, 4, 4, 4});
     expect_chain(false, 4, (uint32_t[][2]){{64, 32}, {64, 64}, {64, 64}, {31, 64}},
@@ -158,38 +147,24 @@ static void the_first_of_equals_and_rows_of_32(void **state)
 }
 
 /* 8 x 8 and 2 x 8 weights as convolutions, as in the_last_bits. */
-static void convolutions_count(void **state)
+TEST(convolutions_count)
 {
-    (void)state;
     expect_chain(true, 2, (uint32_t[][2]){{8, 8}, {2, 8}}, (const uint32_t[]){4, 5});
 }
 
-static void not_where_all_must_be_alike(void **state)
+TEST(not_where_all_must_be_alike)
 {
-    (void)state;
     expect((struct pith_quantize_opts){.weight_bits = 4, .same_bits = true},
            (const uint32_t[]){4, 4, 4, 4});
     expect((struct pith_quantize_opts){.fixed_bits = 5}, (const uint32_t[]){5, 5, 5, 5});
 }
 
 /* What is kept is counted: the others get what they would have without it. */
-static void what_stays_float_changes_nothing(void **state)
+TEST(what_stays_float_changes_nothing)
 {
-    (void)state;
     const char *keep[] = {"b", "d"};
     expect((struct pith_quantize_opts){.weight_bits = 4, .keep = keep, .n_keep = 2},
            (const uint32_t[]){8, 0, 4, 0});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_weights_get_more_bits),
-        cmocka_unit_test(the_last_bits),
-        cmocka_unit_test(the_first_of_equals_and_rows_of_32),
-        cmocka_unit_test(convolutions_count),
-        cmocka_unit_test(not_where_all_must_be_alike),
-        cmocka_unit_test(what_stays_float_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

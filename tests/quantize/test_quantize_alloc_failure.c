@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_quantize_alloc_failure.c - every allocation of pith_quantize fails once: it says so, and the
  * network computes what it did before. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "compress/failing_heap.h"
 #include "network_run.h"
 #include "pith_quantize.h"
@@ -36,8 +33,7 @@ static struct pith_model *network(void)
 {
     struct sample_random r = sample_random_of(21);
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
     x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){CLASSES, CHANNELS, 3, 3});
     uint32_t c = add_constant(m, &r, "factor", 3, (const uint32_t[]){CLASSES, 1, 1});
     x = add_node(m, PITH_OP_MUL, "mul", "mul.out", 2, (const uint32_t[]){x, c})->out[0];
@@ -52,11 +48,7 @@ static struct pith_model *network(void)
     x = look_up(m, &r, x);
     x = add_layer(m, &r, PITH_OP_GEMM, "d", x, 2, (const uint32_t[]){CLASSES, 2 * CLASSES});
     sample_prune(m, m->nodes[m->n_nodes - 1].in[1], 0.5);
-    m->outputs[m->n_outputs++] = x;
-    struct pith_error err = {0};
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 static enum pith_status quantize(struct pith_error *err)
@@ -77,15 +69,13 @@ static enum pith_status quantize(struct pith_error *err)
     return st;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_all(quantize, true);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     static const uint32_t dim[4] = {N_SAMPLES, CHANNELS, SIDE, SIDE};
     struct sample_random r = sample_random_of(22);
     struct pith_buffer npy = {0};
@@ -101,15 +91,10 @@ static int set_up(void **state)
     return st;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    (void)state;
     pith_data_free(data);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+RUN_TESTS_WITH(set_up, tear_down)

@@ -15,9 +15,7 @@ static struct pith_model *network(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
     x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){12, CHANNELS, 3, 3});
     pads_of_one(&m->nodes[m->n_nodes - 1]);
     x = add_node(m, PITH_OP_RELU, "ra", "ra.out", 1, &x)->out[0];
@@ -31,10 +29,7 @@ static struct pith_model *network(uint64_t seed)
     x = add_node(m, PITH_OP_GLOBAL_AVERAGE_POOL, "mean", "mean.out", 1, &x)->out[0];
     x = add_node(m, PITH_OP_FLATTEN, "flat", "flat.out", 1, &x)->out[0];
     x = add_layer(m, &r, PITH_OP_GEMM, "d", x, 2, (const uint32_t[]){CLASSES, 8});
-    m->outputs[m->n_outputs++] = x;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 static struct pith_data *data_of(const float *x, uint32_t n, uint32_t rank, const uint32_t *dim)
@@ -134,7 +129,6 @@ static struct pith_model *products(uint64_t seed)
     static const char *const sums[2] = {"a.out", "b.out"}, *const both[2] = {"a.sum", "b.sum"};
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
     const uint32_t x = add_value(m, "x", PITH_F32, 3, (const uint32_t[]){1, CHANNELS * SIDE, SIDE});
     uint32_t w[2], c[2], y[2];
     m->inputs[m->n_inputs++] = x;
@@ -153,10 +147,7 @@ static struct pith_model *products(uint64_t seed)
     for (uint32_t i = 2; i-- > 0;)
         y[i] =
             add_node(m, PITH_OP_ADD, bias[i], both[i], 2, (const uint32_t[]){y[i], c[i]})->out[0];
-    m->outputs[m->n_outputs++] = add_node(m, PITH_OP_ADD, "y", "y", 2, y)->out[0];
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, add_node(m, PITH_OP_ADD, "y", "y", 2, y)->out[0]);
 }
 
 /* Goals of adaptive rounding are sums with the bias, wherever that is added. */
@@ -200,11 +191,9 @@ TEST(feedback_makes_up_for_what_was_lost)
         struct pith_data *data = data_of(x[0], 64, 2, (const uint32_t[]){1, 3});
         struct pith_model *m = sample_new();
         struct pith_error err = {0};
-        uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 3});
-        m->inputs[m->n_inputs++] = in;
+        uint32_t in = add_input(m, "x", 2, (const uint32_t[]){1, 3});
         uint32_t y = add_layer(m, &r, PITH_OP_GEMM, "a", in, 2, (const uint32_t[]){1, 3});
-        m->outputs[m->n_outputs++] = y;
-        assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+        sample_done(m, y);
         memcpy(m->values[m->nodes[0].in[1]].constant->data, (const float[]){1, 0.4f, 0.4f},
                3 * sizeof(float));
         for (uint32_t n = 0; n < 64; n++)
@@ -236,11 +225,9 @@ TEST(what_is_cut_is_no_goal)
     struct pith_data *data = data_of(x[0], 64, 2, (const uint32_t[]){1, 2});
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, 2});
-    m->inputs[m->n_inputs++] = in;
+    uint32_t in = add_input(m, "x", 2, (const uint32_t[]){1, 2});
     uint32_t y = add_layer(m, &r, PITH_OP_GEMM, "a", in, 2, (const uint32_t[]){1, 2});
-    m->outputs[m->n_outputs++] = y;
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, y);
     memcpy(m->values[m->nodes[0].in[1]].constant->data, (const float[]){1, 50 / 127.0f},
            2 * sizeof(float));
     m->values[in].max = 255;
@@ -388,11 +375,8 @@ static double one_layer_db(uint32_t wide, bool white, enum pith_rounding roundin
     struct sample_random r = sample_random_of(11);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, wide});
-    m->inputs[m->n_inputs++] = in;
-    m->outputs[m->n_outputs++] =
-        add_layer(m, &r, PITH_OP_GEMM, "fc", in, 2, (const uint32_t[]){ROWS, wide});
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    uint32_t in = add_input(m, "x", 2, (const uint32_t[]){1, wide});
+    sample_done(m, add_layer(m, &r, PITH_OP_GEMM, "fc", in, 2, (const uint32_t[]){ROWS, wide}));
     for (uint32_t n = 0; n < FITTED + OTHERS; n++)
         for (uint32_t k = 0; k < wide; k++)
             x[n][k] =

@@ -47,10 +47,8 @@ static struct pith_model *operator_of(const struct kind *k, uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
     uint32_t rows = k->gates * WIDTH, in[7];
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, k->steps * rows});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, k->steps * rows});
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
     memcpy(&node->attr[ATTR_RESHAPE_DIMS],
            (const int32_t[]){3, (int32_t)k->steps, 1, (int32_t)rows}, 4 * sizeof(int32_t));
@@ -83,10 +81,7 @@ static struct pith_model *operator_of(const struct kind *k, uint64_t seed)
         flat[i] = reshape->out[0];
     }
     node = add_node(m, PITH_OP_CONCAT, "all", "all.out", n, flat);
-    m->outputs[m->n_outputs++] = node->out[0];
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, node->out[0]);
 }
 
 static const struct kind kinds[] = {
@@ -163,9 +158,7 @@ static struct pith_model *scan(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, SAMPLE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, SAMPLE});
     struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
     memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, FEATURES},
            4 * sizeof(int32_t));
@@ -192,10 +185,7 @@ static struct pith_model *scan(uint64_t seed)
     uint32_t y =
         add_layer(m, &r, PITH_OP_GEMM, "out", node->out[0], 2, (const uint32_t[]){5, WIDTH});
     m->nodes[m->n_nodes - 1].attr[ATTR_GEMM_TRANS_B] = 1;
-    m->outputs[m->n_outputs++] = y;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, y);
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */

@@ -49,9 +49,7 @@ static struct pith_model *network(const struct wanted *w)
     bool is_conv = w->op == PITH_OP_CONV;
     struct sample_random r = sample_random_of(9);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, is_conv ? 4 : 2, is_conv ? conv : gemm), weight = 0;
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", is_conv ? 4 : 2, is_conv ? conv : gemm), weight = 0;
     for (uint32_t i = 0; i < w->readers; i++) {
         char name[16];
         snprintf(name, sizeof name, "fc%u", i);
@@ -74,10 +72,7 @@ static struct pith_model *network(const struct wanted *w)
         if (i + 1 < w->readers)
             x = add_node(m, PITH_OP_TANH, "", "", 1, &x)->out[0];
     }
-    m->outputs[m->n_outputs++] = x;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 static void draw(uint64_t seed, float *x, uint64_t n)

@@ -116,10 +116,8 @@ TEST(all_bits_come_back)
 static struct pith_model *network(void)
 {
     struct sample_random r = sample_random_of(32);
-    struct pith_error err = {0};
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, IN});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, IN});
     x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){OUT, IN});
     uint32_t one = add_constant(m, &r, "one", 1, (const uint32_t[]){1});
     x = add_node(m, PITH_OP_MUL, "mul", "mul.out", 2, (const uint32_t[]){x, one})->out[0];
@@ -131,10 +129,7 @@ static struct pith_model *network(void)
     q->attr[ATTR_QUANTIZE_TYPE] = PITH_I8;
     x = q->out[0];
     x = add_node(m, PITH_OP_DEQUANTIZE, "dq", "y", 2, (const uint32_t[]){x, scale})->out[0];
-    m->outputs[m->n_outputs++] = x;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 static struct pith_const *constant(const struct pith_model *m, uint32_t node, uint32_t input)
@@ -359,7 +354,6 @@ static struct pith_model *one_layer(const float *factor, bool on_grid)
 {
     struct sample_random r = sample_random_of(11);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
     m->inputs[m->n_inputs++] = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, COLS});
     uint32_t w = add_constant(m, &r, "w", 2, (const uint32_t[]){ROWS, COLS});
     float *x = m->values[w].constant->data;
@@ -367,9 +361,8 @@ static struct pith_model *one_layer(const float *factor, bool on_grid)
         float q = i % COLS == 0 ? 127 : (float)((int32_t)(next(&r) >> 40) % 128);
         x[i] = (on_grid ? q : sample_gauss(&r)) * factor[i / COLS];
     }
-    m->outputs[m->n_outputs++] =
-        add_node(m, PITH_OP_GEMM, "fc", "", 2, (const uint32_t[]){m->inputs[0], w})->out[0];
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(
+        m, add_node(m, PITH_OP_GEMM, "fc", "", 2, (const uint32_t[]){m->inputs[0], w})->out[0]);
     store(m, PITH_F16, NULL);
     return m;
 }

@@ -57,7 +57,6 @@ static uint32_t table_of(struct pith_model *m, struct sample_random *r, const st
 static struct pith_model *network(const struct wanted *w)
 {
     struct sample_random r = sample_random_of(31);
-    struct pith_error err = {0};
     struct pith_model *m = sample_new();
     uint32_t ids = w->tied ? add_value(m, "ids", PITH_I32, 2, (const uint32_t[]){3, IDS / 3})
                            : add_value(m, "ids", PITH_I32, 1, (const uint32_t[]){IDS});
@@ -91,9 +90,7 @@ static struct pith_model *network(const struct wanted *w)
     m->outputs[m->n_outputs++] = head->out[0];
     if (w->visible)
         m->outputs[m->n_outputs++] = table;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_shaped(m);
 }
 
 static void draw_ids(uint64_t seed, const struct wanted *w, int32_t *ids, uint32_t n)

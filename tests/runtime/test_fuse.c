@@ -59,7 +59,7 @@ static const float *data_of(uint32_t value)
 }
 
 /* Conv, bias, residual, activation: one step. */
-static void test_whole_chain(void **state)
+TEST(test_whole_chain)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5);
@@ -79,7 +79,7 @@ static void test_whole_chain(void **state)
 }
 
 /* A value that somebody else reads, or that is an output, must come into being. */
-static void test_other_readers(void **state)
+TEST(test_other_readers)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -96,7 +96,7 @@ static void test_other_readers(void **state)
 }
 
 /* Of two convolutions that meet in an Add the later one takes it; the other's value is there. */
-static void test_two_branches(void **state)
+TEST(test_two_branches)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -109,7 +109,7 @@ static void test_two_branches(void **state)
 }
 
 /* x + x, broadcasts and a second residual are not fused. */
-static void test_not_residual(void **state)
+TEST(test_not_residual)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -121,7 +121,7 @@ static void test_not_residual(void **state)
     assert_int_equal(steps(state, 0), 6);
 }
 
-static void test_matmul_bias(void **state)
+TEST(test_matmul_bias)
 {
     gd_clear();
     uint32_t x = gd_input(2, 3, 8), w = gd_weight(ones, 2, 8, 6), b = gd_weight(ones, 1, 6);
@@ -155,7 +155,7 @@ static void run_planes(float y[100])
 }
 
 /* x * sigmoid(x), the factors in either order, is one activation of the same bits. */
-static void test_swish(void **state)
+TEST(test_swish)
 {
     static float matrix[16];
     float fused[100], apart[100];
@@ -176,7 +176,7 @@ static void test_swish(void **state)
 }
 
 /* A gate of something else, and values that others read, too. */
-static void test_not_swish(void **state)
+TEST(test_not_swish)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -221,7 +221,7 @@ static void run_on_ramp(float y[2 * 5 * 6])
 }
 
 /* Batches of rows times one matrix take bias and Gelu, too, with the same result. */
-static void test_matmul_bias_of_batches(void **state)
+TEST(test_matmul_bias_of_batches)
 {
     static float matrix[8 * 6], bias[6];
     float fused[2 * 5 * 6], apart[2 * 5 * 6];
@@ -248,7 +248,7 @@ static void test_matmul_bias_of_batches(void **state)
 }
 
 /* Both inputs are written where they belong; nothing is copied. */
-static void test_concat(void **state)
+TEST(test_concat)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -262,7 +262,7 @@ static void test_concat(void **state)
 
 /* An input of two concats lies in one and is copied into the other; the caller's input is copied.
  */
-static void test_concat_twice(void **state)
+TEST(test_concat_twice)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -277,7 +277,7 @@ static void test_concat_twice(void **state)
 }
 
 /* With a batch the pieces of the output are not contiguous. */
-static void test_concat_batch(void **state)
+TEST(test_concat_batch)
 {
     gd_clear();
     uint32_t x = gd_input(4, 2, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -293,7 +293,7 @@ static void set_reshape(int32_t *attr, void *arg)
     attr[ATTR_RESHAPE_DIMS + 2] = -1;
 }
 
-static void test_views(void **state)
+TEST(test_views)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -317,7 +317,7 @@ static void set_last_two(int32_t *attr, void *arg)
 }
 
 /* A slice of channels is a piece of its input, one of rows is not. */
-static void test_slice(void **state)
+TEST(test_slice)
 {
     int32_t channel = 1, row = 2;
     gd_clear();
@@ -332,7 +332,7 @@ static void test_slice(void **state)
 }
 
 /* Elementwise chains stay in one place, unless somebody still reads it. */
-static void test_in_place(void **state)
+TEST(test_in_place)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5);
@@ -362,7 +362,7 @@ static void set_1_and_3(int32_t *attr, void *arg)
 }
 
 /* Nothing reads a again, but the sum needs its first channel for all others. */
-static void test_in_place_overlap(void **state)
+TEST(test_in_place_overlap)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5);
@@ -385,7 +385,7 @@ static void set_beta_2(int32_t *attr, void *arg)
 }
 
 /* A second bias, one behind a residual, one that Gemm would scale. */
-static void test_not_bias(void **state)
+TEST(test_not_bias)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -401,7 +401,7 @@ static void test_not_bias(void **state)
 
 /* A constant of the whole result is a residual, one that is broadcast along another axis neither.
  */
-static void test_constant_residual(void **state)
+TEST(test_constant_residual)
 {
     gd_clear();
     uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
@@ -466,7 +466,7 @@ static uint32_t quantize(uint32_t x, uint32_t scale, uint32_t zero)
     return gd_node(PITH_OP_QUANTIZE, set_u8, NULL, 1, 3, x, scale, zero);
 }
 
-static void test_integer_epilogue(void **state)
+TEST(test_integer_epilogue)
 {
     struct integers i = integers();
     gd_output(requantize(product(&i), i.factor, i.zero));
@@ -487,7 +487,7 @@ static void test_integer_epilogue(void **state)
 }
 
 /* The product is made before there is a factor, or a zero point. */
-static void test_late_scales(void **state)
+TEST(test_late_scales)
 {
     struct integers i = integers();
     uint32_t sums = product(&i);
@@ -505,7 +505,7 @@ static void test_late_scales(void **state)
 }
 
 /* Reals between bytes that the caller reads, too, come into being. */
-static void test_chain_of_an_output(void **state)
+TEST(test_chain_of_an_output)
 {
     for (uint32_t read = 0; read < 2; read++) {
         struct integers i = integers();
@@ -519,7 +519,7 @@ static void test_chain_of_an_output(void **state)
 }
 
 /* Reals are row-major, whatever writes and reads them. */
-static void test_reals_are_row_major(void **state)
+TEST(test_reals_are_row_major)
 {
     struct integers i = integers();
     uint32_t bytes = requantize(product(&i), i.factor, i.zero);
@@ -531,30 +531,4 @@ static void test_reals_are_row_major(void **state)
     assert_int_equal(plan->step[2].args.y_step, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_whole_chain, release),
-        cmocka_unit_test_teardown(test_other_readers, release),
-        cmocka_unit_test_teardown(test_two_branches, release),
-        cmocka_unit_test_teardown(test_not_residual, release),
-        cmocka_unit_test_teardown(test_swish, release),
-        cmocka_unit_test_teardown(test_not_swish, release),
-        cmocka_unit_test_teardown(test_matmul_bias, release),
-        cmocka_unit_test_teardown(test_matmul_bias_of_batches, release),
-        cmocka_unit_test_teardown(test_concat, release),
-        cmocka_unit_test_teardown(test_concat_twice, release),
-        cmocka_unit_test_teardown(test_concat_batch, release),
-        cmocka_unit_test_teardown(test_views, release),
-        cmocka_unit_test_teardown(test_slice, release),
-        cmocka_unit_test_teardown(test_in_place, release),
-        cmocka_unit_test_teardown(test_in_place_overlap, release),
-        cmocka_unit_test_teardown(test_not_bias, release),
-        cmocka_unit_test_teardown(test_constant_residual, release),
-        cmocka_unit_test_teardown(test_integer_epilogue, release),
-        cmocka_unit_test_teardown(test_late_scales, release),
-        cmocka_unit_test_teardown(test_chain_of_an_output, release),
-        cmocka_unit_test_teardown(test_reals_are_row_major, release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST_WITH(NULL, release)

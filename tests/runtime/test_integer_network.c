@@ -313,9 +313,106 @@ static void make_in_loop(uint32_t first)
     gd_output(y + 1);
 }
 
-static void test_networks(void **state)
+/* Squeeze and excite: a layer's values times a number of each of their channels, between layers of
+ * pixels or of an order that the caller sees. The Add is no residual of the layer. */
+TEST(test_numbers_of_channels)
 {
-    (void)state;
+    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
+        struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 21), pick(2, 21)}};
+        uint32_t outputs = pick(0, 9) ? pick(1, 70) : 2100, v = new_graph(&x, PITH_U8);
+        struct layer l[2];
+        conv_of_pixels(&l[0], &x, outputs);
+        x.dim[1] = outputs;
+        conv_of_pixels(&l[1], &x, 3);
+        net[0] = (struct bytes_value){.s = x, .type = PITH_U8, .zero = l[0].zero_y};
+        net[1] = (struct bytes_value){.s = x, .kind = MEAN, .type = byte_type()};
+        net[2] = (struct bytes_value){.s = x, .kind = pick(0, 1) ? ADD : MUL, .type = PITH_U8};
+        net[2].from[pick(0, 1)] = 1;
+        net[2].relu = pick(0, 1);
+        for (uint32_t k = 0; k < 3; k++) {
+            net[k].scale = scale_weight();
+            net[k].zero = k ? bytes_weight(net[k].type, (struct shape){0}) : net[k].zero;
+        }
+        net[0].value = layer_of(&l[0], v);
+        make_value(&net[1]);
+        make_value(&net[2]);
+        const bool more = pick(0, 2);
+        gd_output(more ? layer_of(&l[1], net[2].value) : net[2].value);
+        check_levels("numbers of channels", 3 + more);
+        release_case();
+    }
+}
+
+/* A number for each place of the last axis, as a bias behind a product of matrices has it, between
+ * layers of pixels, which have to do without channels-last values there. */
+TEST(test_numbers_of_columns)
+{
+    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
+        struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 9), pick(2, 60)}};
+        struct bytes_value sum = {.type = PITH_U8};
+        struct layer l[2];
+        if (pick(0, 9) == 0)
+            x.dim[3] = pick(1000, 2200);
+        const uint32_t v = new_graph(&x, PITH_U8), columns = x.dim[3];
+        struct shape row = {pick(0, 1) ? 1 : 3, {columns}};
+        if (row.rank == 3)
+            row = (struct shape){3, {1, 1, columns}};
+        plain_layer(&l[0], &x);
+        x.dim[1] = 8;
+        conv_of_pixels(&l[1], &x, 3);
+        float *p = own(malloc(columns * sizeof *p));
+        for (uint32_t k = 0; k < columns; k++)
+            p[k] = ((float)pick(0, 200) - 100.0f) * 0.05f;
+        const uint32_t added = gd_weight_of(PITH_F32, p, &row);
+        net[0] = (struct bytes_value){.scale = scale_weight(), .zero = l[0].zero_y};
+        sum.scale = scale_weight();
+        sum.zero = bytes_weight(sum.type, (struct shape){0});
+        net[0].value = layer_of(&l[0], v);
+        const bool first = pick(0, 1), more = pick(0, 1);
+        const uint32_t real = real_of(&net[0]);
+        uint32_t y = gd_node(pick(0, 1) ? PITH_OP_ADD : PITH_OP_MUL, NULL, NULL, 1, 2,
+                             first ? added : real, first ? real : added);
+        if (pick(0, 1))
+            y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
+        int32_t params[2] = {(int32_t)sum.type, 1};
+        y = gd_node(PITH_OP_QUANTIZE, set_type, params, 1, 3, y, sum.scale, sum.zero);
+        gd_output(more ? layer_of(&l[1], y) : y);
+        check_levels("numbers of columns", 2 + more);
+        release_case();
+    }
+}
+
+/* x * sigmoid(x) as exporters of bytes write it, between layers; the sigmoid is read by somebody
+ * else, too, in every second case. */
+TEST(test_swish_of_bytes)
+{
+    for (uint32_t shared = 0; shared < 2; shared++) {
+        struct shape x = {4, {1, 8, 9, 5}};
+        struct layer l[2];
+        uint32_t v = new_graph(&x, PITH_U8);
+        for (uint32_t k = 0; k < 2; k++)
+            plain_layer(&l[k], &x);
+        for (uint32_t k = 0; k < 3; k++) {
+            net[k] = (struct bytes_value){.s = x, .type = PITH_U8, .scale = scale_weight()};
+            net[k].zero = k ? bytes_weight(PITH_U8, (struct shape){0}) : l[0].zero_y;
+        }
+        net[0].value = layer_of(&l[0], v);
+        net[1].kind = ELEMENT;
+        net[1].op = PITH_OP_SIGMOID;
+        net[2].kind = MUL;
+        net[2].from[1] = 1;
+        make_value(&net[1]);
+        make_value(&net[2]);
+        gd_output(layer_of(&l[1], net[2].value));
+        if (shared)
+            gd_output(net[1].value);
+        check_levels("swish", 3 + shared);
+        release_case();
+    }
+}
+
+TEST(test_networks)
+{
     for (uint32_t i = 0; i < CASES; i++) {
         struct shape x = random_input();
         net[0] = (struct bytes_value){.s = x, .type = byte_type(), .value = 0};
@@ -342,10 +439,50 @@ static void test_networks(void **state)
     }
 }
 
-/* Scales that a damaged file may have, on both sides of a chain. */
-static void test_odd_scales(void **state)
+/* Between layers of one tap, whose values lie channels-last, a layer of 3x3 by Winograd's way; in
+ * every second case a residual is added to it. Values of one channel or pixel have no such order.
+ */
+TEST(test_winograd)
 {
-    (void)state;
+    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
+        const bool adds = i % 2;
+        struct shape x = {4, {pick(1, 2), pick(1, 8), pick(2, 21), pick(2, 21)}};
+        const uint32_t channels = pick(2, 75), outputs = adds ? channels : pick(2, 150);
+        uint32_t pad[4];
+        for (uint32_t k = 0; k < 4; k++)
+            pad[k] = adds || x.dim[2 + k % 2] < 5 ? 1 : pick(0, 3);
+        uint32_t v = new_graph(&x, PITH_U8);
+        struct layer l[3];
+        square_layer(&l[0], PITH_U8, &x, channels, 1, pad);
+        x.dim[1] = channels;
+        square_layer(&l[1], (enum pith_type)l[0].params[0], &x, outputs, 3, pad);
+        x.dim[1] = outputs;
+        for (uint32_t k = 0; k < 2; k++)
+            x.dim[2 + k] += pad[k] + pad[2 + k] - 2;
+        struct bytes_value sum = {
+            .kind = ADD, .type = (enum pith_type)l[1].params[0], .from = {0, 1}};
+        square_layer(&l[2], sum.type, &x, pick(1, 20), 1, pad);
+        sum.zero = bytes_weight(sum.type, (struct shape){0});
+        sum.scale = scale_weight();
+        sum.relu = pick(0, 1);
+        for (uint32_t k = 0; k < 2; k++)
+            net[k] = (struct bytes_value){.scale = scale_weight(), .zero = l[k].zero_y};
+        for (uint32_t k = 0; k < 2; k++)
+            v = net[k].value = requantize_node(&l[k], conv_node(&l[k], v));
+        if (adds)
+            make_value(&sum);
+        gd_output(requantize_node(&l[2], conv_node(&l[2], adds ? sum.value : v)));
+        forced[1] = WINOGRAD_CHOICE;
+        n_forced = 3;
+        check_levels("Winograd", 3);
+        n_forced = 0;
+        release_case();
+    }
+}
+
+/* Scales that a damaged file may have, on both sides of a chain. */
+TEST(test_odd_scales)
+{
     static const float scale[] = {0.5f,   -0.25f, 0.0f,     -0.0f,     1e-38f,
                                   1e-45f, 3e38f,  INFINITY, -INFINITY, NAN};
     const uint32_t n = sizeof scale / sizeof *scale;
@@ -379,9 +516,8 @@ static void test_odd_scales(void **state)
 
 /* A convolution writes its channels into the pixels of the concat that alone reads them; one that
  * somebody else reads is copied. */
-static void test_concat_of_pixels(void **state)
+TEST(test_concat_of_pixels)
 {
-    (void)state;
     for (uint32_t shared = 0; shared < 2; shared++) {
         struct shape x = {4, {2, 8, 4, 5}};
         struct pith_opts opts;
@@ -417,9 +553,8 @@ static void test_concat_of_pixels(void **state)
 
 /* A convolution whose values are added to a residual: one step, if nothing else reads them
  * and the residual is there before. */
-static void test_residuals(void **state)
+TEST(test_residuals)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES / 2; i++) {
         struct shape x = random_input();
         bool late = i % 8 == 7, shared = i % 8 == 6, more = pick(0, 1), grouped;
@@ -463,9 +598,8 @@ static void test_residuals(void **state)
 }
 
 /* The same of matrix products, each with a bias behind it or none. */
-static void test_residuals_of_products(void **state)
+TEST(test_residuals_of_products)
 {
-    (void)state;
     for (uint32_t i = 0; i < CASES / 10; i++) {
         struct shape x = {2, {pick(1, 9), pick(1, 60)}};
         uint32_t v = new_graph(&x, PITH_I8), n = pick(1, 70), bias[2];
@@ -496,9 +630,8 @@ static void test_residuals_of_products(void **state)
 }
 
 /* A Slice or Pad of bytes between convolutions moves pixels to storage of its own. */
-static void test_moves_of_pixels(void **state)
+TEST(test_moves_of_pixels)
 {
-    (void)state;
     for (uint32_t pads = 0; pads < 2; pads++) {
         struct shape x = {4, {1, 8, 6, 5}};
         struct bytes_value v = {.s = x, .kind = pads ? PAD : SLICE, .whole = true};
@@ -528,9 +661,8 @@ static void test_moves_of_pixels(void **state)
 }
 
 /* Along another axis than that of channels the parts of a Concat are no pieces of pixels. */
-static void test_concat_of_rows(void **state)
+TEST(test_concat_of_rows)
 {
-    (void)state;
     struct shape x = {4, {1, 8, 4, 5}};
     struct bytes_value v = {.type = PITH_U8};
     struct layer l[3];
@@ -553,9 +685,8 @@ static void test_concat_of_rows(void **state)
 
 /* Convolutions that run sample by sample, for what they read is large, write their channels into
  * the pixels of a concat that runs over the whole batch. */
-static void test_concat_of_samples_pixels(void **state)
+TEST(test_concat_of_samples_pixels)
 {
-    (void)state;
     if (!PLAN_SEGMENTS)
         skip();
     enum { BATCH = 4, SIDE = 128, STEP = 8 };
@@ -589,9 +720,8 @@ static void test_concat_of_samples_pixels(void **state)
 
 /* A residual that somebody reads at the end in the graph's order: the sum has that order, too, and
  * so what follows it, which was looked at before. */
-static void test_residual_read_late(void **state)
+TEST(test_residual_read_late)
 {
-    (void)state;
     struct shape x = {4, {1, 8, 4, 5}};
     struct layer l[3];
     uint32_t in = new_graph(&x, PITH_U8);
@@ -621,165 +751,4 @@ static void test_residual_read_late(void **state)
     release_case();
 }
 
-/* Between layers of one tap, whose values lie channels-last, a layer of 3x3 by Winograd's way; in
- * every second case a residual is added to it. Values of one channel or pixel have no such order.
- */
-static void test_winograd(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
-        const bool adds = i % 2;
-        struct shape x = {4, {pick(1, 2), pick(1, 8), pick(2, 21), pick(2, 21)}};
-        const uint32_t channels = pick(2, 75), outputs = adds ? channels : pick(2, 150);
-        uint32_t pad[4];
-        for (uint32_t k = 0; k < 4; k++)
-            pad[k] = adds || x.dim[2 + k % 2] < 5 ? 1 : pick(0, 3);
-        uint32_t v = new_graph(&x, PITH_U8);
-        struct layer l[3];
-        square_layer(&l[0], PITH_U8, &x, channels, 1, pad);
-        x.dim[1] = channels;
-        square_layer(&l[1], (enum pith_type)l[0].params[0], &x, outputs, 3, pad);
-        x.dim[1] = outputs;
-        for (uint32_t k = 0; k < 2; k++)
-            x.dim[2 + k] += pad[k] + pad[2 + k] - 2;
-        struct bytes_value sum = {
-            .kind = ADD, .type = (enum pith_type)l[1].params[0], .from = {0, 1}};
-        square_layer(&l[2], sum.type, &x, pick(1, 20), 1, pad);
-        sum.zero = bytes_weight(sum.type, (struct shape){0});
-        sum.scale = scale_weight();
-        sum.relu = pick(0, 1);
-        for (uint32_t k = 0; k < 2; k++)
-            net[k] = (struct bytes_value){.scale = scale_weight(), .zero = l[k].zero_y};
-        for (uint32_t k = 0; k < 2; k++)
-            v = net[k].value = requantize_node(&l[k], conv_node(&l[k], v));
-        if (adds)
-            make_value(&sum);
-        gd_output(requantize_node(&l[2], conv_node(&l[2], adds ? sum.value : v)));
-        forced[1] = WINOGRAD_CHOICE;
-        n_forced = 3;
-        check_levels("Winograd", 3);
-        n_forced = 0;
-        release_case();
-    }
-}
-
-/* Squeeze and excite: a layer's values times a number of each of their channels, between layers of
- * pixels or of an order that the caller sees. The Add is no residual of the layer. */
-static void test_numbers_of_channels(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
-        struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 21), pick(2, 21)}};
-        uint32_t outputs = pick(0, 9) ? pick(1, 70) : 2100, v = new_graph(&x, PITH_U8);
-        struct layer l[2];
-        conv_of_pixels(&l[0], &x, outputs);
-        x.dim[1] = outputs;
-        conv_of_pixels(&l[1], &x, 3);
-        net[0] = (struct bytes_value){.s = x, .type = PITH_U8, .zero = l[0].zero_y};
-        net[1] = (struct bytes_value){.s = x, .kind = MEAN, .type = byte_type()};
-        net[2] = (struct bytes_value){.s = x, .kind = pick(0, 1) ? ADD : MUL, .type = PITH_U8};
-        net[2].from[pick(0, 1)] = 1;
-        net[2].relu = pick(0, 1);
-        for (uint32_t k = 0; k < 3; k++) {
-            net[k].scale = scale_weight();
-            net[k].zero = k ? bytes_weight(net[k].type, (struct shape){0}) : net[k].zero;
-        }
-        net[0].value = layer_of(&l[0], v);
-        make_value(&net[1]);
-        make_value(&net[2]);
-        const bool more = pick(0, 2);
-        gd_output(more ? layer_of(&l[1], net[2].value) : net[2].value);
-        check_levels("numbers of channels", 3 + more);
-        release_case();
-    }
-}
-
-/* A number for each place of the last axis, as a bias behind a product of matrices has it, between
- * layers of pixels, which have to do without channels-last values there. */
-static void test_numbers_of_columns(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < CASES * 3 / 8; i++) {
-        struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 9), pick(2, 60)}};
-        struct bytes_value sum = {.type = PITH_U8};
-        struct layer l[2];
-        if (pick(0, 9) == 0)
-            x.dim[3] = pick(1000, 2200);
-        const uint32_t v = new_graph(&x, PITH_U8), columns = x.dim[3];
-        struct shape row = {pick(0, 1) ? 1 : 3, {columns}};
-        if (row.rank == 3)
-            row = (struct shape){3, {1, 1, columns}};
-        plain_layer(&l[0], &x);
-        x.dim[1] = 8;
-        conv_of_pixels(&l[1], &x, 3);
-        float *p = own(malloc(columns * sizeof *p));
-        for (uint32_t k = 0; k < columns; k++)
-            p[k] = ((float)pick(0, 200) - 100.0f) * 0.05f;
-        const uint32_t added = gd_weight_of(PITH_F32, p, &row);
-        net[0] = (struct bytes_value){.scale = scale_weight(), .zero = l[0].zero_y};
-        sum.scale = scale_weight();
-        sum.zero = bytes_weight(sum.type, (struct shape){0});
-        net[0].value = layer_of(&l[0], v);
-        const bool first = pick(0, 1), more = pick(0, 1);
-        const uint32_t real = real_of(&net[0]);
-        uint32_t y = gd_node(pick(0, 1) ? PITH_OP_ADD : PITH_OP_MUL, NULL, NULL, 1, 2,
-                             first ? added : real, first ? real : added);
-        if (pick(0, 1))
-            y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
-        int32_t params[2] = {(int32_t)sum.type, 1};
-        y = gd_node(PITH_OP_QUANTIZE, set_type, params, 1, 3, y, sum.scale, sum.zero);
-        gd_output(more ? layer_of(&l[1], y) : y);
-        check_levels("numbers of columns", 2 + more);
-        release_case();
-    }
-}
-
-/* x * sigmoid(x) as exporters of bytes write it, between layers; the sigmoid is read by somebody
- * else, too, in every second case. */
-static void test_swish_of_bytes(void **state)
-{
-    (void)state;
-    for (uint32_t shared = 0; shared < 2; shared++) {
-        struct shape x = {4, {1, 8, 9, 5}};
-        struct layer l[2];
-        uint32_t v = new_graph(&x, PITH_U8);
-        for (uint32_t k = 0; k < 2; k++)
-            plain_layer(&l[k], &x);
-        for (uint32_t k = 0; k < 3; k++) {
-            net[k] = (struct bytes_value){.s = x, .type = PITH_U8, .scale = scale_weight()};
-            net[k].zero = k ? bytes_weight(PITH_U8, (struct shape){0}) : l[0].zero_y;
-        }
-        net[0].value = layer_of(&l[0], v);
-        net[1].kind = ELEMENT;
-        net[1].op = PITH_OP_SIGMOID;
-        net[2].kind = MUL;
-        net[2].from[1] = 1;
-        make_value(&net[1]);
-        make_value(&net[2]);
-        gd_output(layer_of(&l[1], net[2].value));
-        if (shared)
-            gd_output(net[1].value);
-        check_levels("swish", 3 + shared);
-        release_case();
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_of_channels),
-        cmocka_unit_test(test_numbers_of_columns),
-        cmocka_unit_test(test_swish_of_bytes),
-        cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_odd_scales),
-        cmocka_unit_test(test_concat_of_pixels),
-        cmocka_unit_test(test_residuals),
-        cmocka_unit_test(test_residuals_of_products),
-        cmocka_unit_test(test_moves_of_pixels),
-        cmocka_unit_test(test_concat_of_rows),
-        cmocka_unit_test(test_concat_of_samples_pixels),
-        cmocka_unit_test(test_residual_read_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS

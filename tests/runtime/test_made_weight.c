@@ -74,9 +74,8 @@ static enum pith_status read(const struct weight *w)
         assert_int_equal(read(&w), PITH_ERR_CORRUPT);                                              \
     } while (0)
 
-static void lengths_and_counts(void **state)
+TEST(lengths_and_counts)
 {
-    (void)state;
     struct weight good[] = {plain(), coded(), sparse()};
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(read(&good[i]), PITH_OK);
@@ -97,9 +96,8 @@ static void lengths_and_counts(void **state)
     BAD(sparse, w.nnz = 2);
 }
 
-static void lengths_of_elements(void **state)
+TEST(lengths_of_elements)
 {
-    (void)state;
     uint8_t scratch[64] __attribute__((aligned(64)));
     float y[N];
     uint32_t pos[N];
@@ -123,9 +121,8 @@ static void lengths_of_elements(void **state)
 }
 
 /* What each code can be of. */
-static void codes(void **state)
+TEST(codes)
 {
-    (void)state;
     BAD(plain, w.code = CODE_ADAPTIVE; w.type = PITH_I32);
     BAD(plain, w.code = CODE_ADAPTIVE; w.type = PITH_I8);
     BAD(plain, w.code = CODE_ADAPTIVE; w.count = w.nnz = 0);
@@ -150,9 +147,8 @@ static void codes(void **state)
 }
 
 /* Where they lie are elements that are computed with as they are. */
-static void borrowed(void **state)
+TEST(borrowed)
 {
-    (void)state;
     static const enum pith_type converted[] = {PITH_F16, PITH_BF16, PITH_F64};
     uint64_t bytes;
     struct weight w = plain();
@@ -187,9 +183,8 @@ static void borrowed(void **state)
 }
 
 /* Element by element, in rows of four. */
-static void one_by_one(void **state)
+TEST(one_by_one)
 {
-    (void)state;
     uint8_t mem[4096] __attribute__((aligned(64)));
     uint32_t k;
     float value;
@@ -210,14 +205,4 @@ static void one_by_one(void **state)
     assert_false(pith_weight_rows_next(r, &k, &value));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths_and_counts),
-        cmocka_unit_test(lengths_of_elements),
-        cmocka_unit_test(codes),
-        cmocka_unit_test(borrowed),
-        cmocka_unit_test(one_by_one),
-    };
-    return cmocka_run_group_tests_name("made_weight", tests, NULL, NULL);
-}
+RUN_TESTS

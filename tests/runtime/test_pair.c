@@ -202,9 +202,8 @@ static float *outputs_of(const struct drawn *d, const struct pith_opts *opts, ui
     return y;
 }
 
-static void test_drawn_pairs(void **state)
+TEST(test_drawn_pairs)
 {
-    (void)state;
     const char *wanted = getenv("PITH_TEST_TRIALS");
     uint32_t rounds = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : ROUNDS, joined = 0, pairs;
     const uint32_t levels[] = {PITH_CPU_AVX2 | PITH_CPU_NEON, 0};
@@ -271,9 +270,8 @@ static bool has_tiles(void)
 }
 
 /* Memory for a band of each thread in the place of the whole, and what is reported of it. */
-static void test_reported(void **state)
+TEST(test_reported)
 {
-    (void)state;
     struct pith_opts whole = gd_opts(1, PITH_FLAG_WHOLE_BATCH, 0);
     for (uint32_t threads = 1; threads <= 2 && has_tiles(); threads++) {
         struct pith_opts opts = gd_opts(1, 0, threads);
@@ -305,9 +303,8 @@ static void test_reported(void **state)
     }
 }
 
-static void test_stays_whole(void **state)
+TEST(test_stays_whole)
 {
-    (void)state;
     struct pith_plan *plan;
     struct pith_need need;
     for (uint32_t i = 0; i < 6 && has_tiles(); i++) {
@@ -331,9 +328,8 @@ static int stops(void *user)
 }
 
 /* Between the two steps, before either has run; then the next run runs both. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
-    (void)state;
     struct pith_opts opts = gd_opts(1, 0, 0);
     struct pith_plan *plan;
     struct pith_need need;
@@ -360,11 +356,5 @@ int main(void)
     seed = test_seed(1);
     for (uint32_t i = 0; i < sizeof ones / sizeof *ones; i++)
         ones[i] = 1.0f;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drawn_pairs),
-        cmocka_unit_test(test_reported),
-        cmocka_unit_test(test_stays_whole),
-        cmocka_unit_test(test_stops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

@@ -65,9 +65,8 @@ static uint32_t calls_with_same_bits(uint32_t channels, uint32_t side, uint32_t 
 
 /* Tiles, rows and Winograd; images of one tile, of two that are cut alike, and of odd sizes; cut
  * for an unknown number of threads and for 1 to 5. */
-static void test_same_bits(void **state)
+TEST(test_same_bits)
 {
-    (void)state;
     static const uint32_t sides[] = {7, 8, 11, 14, 16, 17};
     for (uint32_t i = 0; i < sizeof sides / sizeof *sides; i++)
         for (threads = 0; threads <= 5; threads++) {
@@ -81,9 +80,8 @@ static void test_same_bits(void **state)
 }
 
 /* A plan of vector kernels does 147,456 products at once, the reference splits them. */
-static void test_small_steps(void **state)
+TEST(test_small_steps)
 {
-    (void)state;
     struct pith_plan *plan;
     struct pith_layer layer;
     uint32_t calls = 0;
@@ -99,15 +97,11 @@ int main(void)
 {
     for (uint32_t i = 0; i < sizeof data / sizeof *data; i++)
         data[i] = (float)(i * 13 % 29) / 29.0f - 0.5f;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_small_steps),
-    };
     static const uint32_t masks[] = {0, PITH_CPU_AVX2, PITH_CPU_REF};
     int failed = 0;
     for (uint32_t i = 0; i < sizeof masks / sizeof *masks; i++) {
         mask = masks[i];
-        failed |= cmocka_run_group_tests(tests, NULL, NULL);
+        failed |= run_listed_tests(NULL, NULL);
     }
     return failed;
 }

@@ -245,9 +245,8 @@ static void together(void *user, uint32_t n, void (*body)(void *arg, uint32_t i)
 }
 
 /* Nodes one by one; then in segments: on one lane, on several in an odd order, on two threads. */
-static void test_drawn_graphs(void **state)
+TEST(test_drawn_graphs)
 {
-    (void)state;
     static struct result want, got;
     static const uint32_t batches[] = {2, 3, 4, 6, 8};
     const char *wanted = getenv("PITH_TEST_TRIALS");
@@ -291,9 +290,8 @@ static void draw_chain(uint32_t batch)
 }
 
 /* Inputs and outputs of eight samples, and what lies between of four, for each lane. */
-static void test_memory_of_a_group(void **state)
+TEST(test_memory_of_a_group)
 {
-    (void)state;
     for (uint32_t lanes = 0; lanes <= 2; lanes++) { /* 0: the reference's one, of two threads */
         struct pith_plan *plan;
         struct pith_need need;
@@ -332,9 +330,8 @@ static int stop_after(void *user)
 }
 
 /* A step counts once, whatever the number of groups; between two of them a run may be stopped. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
-    (void)state;
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         struct pith_plan *plan;
         struct pith_need need;
@@ -365,9 +362,8 @@ static void test_stops(void **state)
 
 /* Steps that take long: lanes meet behind each of their groups, where a run may be stopped. No step
  * counts again. */
-static void test_stops_between_rounds(void **state)
+TEST(test_stops_between_rounds)
 {
-    (void)state;
     struct pith_plan *plan;
     struct pith_need need;
     uint64_t steps;
@@ -399,9 +395,8 @@ static uint64_t tick(void *user)
 }
 
 /* By a clock that goes on when it is read: a lane's two groups, or one lane's four times. */
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         struct pith_plan *plan;
         struct pith_need need;
@@ -424,9 +419,8 @@ static void test_times(void **state)
 }
 
 /* A file says for how many threads; a plan by it has as many lanes on any other number. */
-static void test_plan_file(void **state)
+TEST(test_plan_file)
 {
-    (void)state;
     static uint8_t file[4096];
     struct pith_plan *plan;
     struct pith_need need;
@@ -461,10 +455,5 @@ int main(void)
         ones_and_zeros[i] = (float)(i * 5 % 3) - 1.0f;
     for (uint32_t i = 0; i < MAX_BATCH; i++)
         signs[i] = i % 3 == 1 ? -1.0f : 1.0f;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drawn_graphs), cmocka_unit_test(test_memory_of_a_group),
-        cmocka_unit_test(test_stops),        cmocka_unit_test(test_stops_between_rounds),
-        cmocka_unit_test(test_times),        cmocka_unit_test(test_plan_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

@@ -140,9 +140,8 @@ static void borrowed(enum kind kind)
         free(mem[i]);
 }
 
-static void test_borrowed(void **state)
+TEST(test_borrowed)
 {
-    (void)state;
     borrowed(MATMUL);
     borrowed(MATMUL_BOTH_WAYS);
     borrowed(INTEGERS);
@@ -150,9 +149,8 @@ static void test_borrowed(void **state)
     borrowed(CONV_TRANSPOSE_OF_SIZES);
 }
 
-static void test_lender_must_match(void **state)
+TEST(test_lender_must_match)
 {
-    (void)state;
     struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
@@ -189,18 +187,16 @@ static void packed_once(enum kind kind, uint32_t forms)
     assert_memory_equal(shared.y, own.y, own.n);
 }
 
-static void test_packed_once(void **state)
+TEST(test_packed_once)
 {
-    (void)state;
     packed_once(MATMUL, 1);
     packed_once(MATMUL_BOTH_WAYS, 2);
     packed_once(INTEGERS, 1);
 }
 
 /* Other sizes of pictures need the same panels. */
-static void test_convolutions(void **state)
+TEST(test_convolutions)
 {
-    (void)state;
     packed_once(CONV_OF_SIZES, 1);
     packed_once(CONV_TRANSPOSE_OF_SIZES, 1);
 }
@@ -208,11 +204,5 @@ static void test_convolutions(void **state)
 int main(void)
 {
     fill();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packed_once),
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_borrowed),
-        cmocka_unit_test(test_lender_must_match),
-    };
-    return cmocka_run_group_tests_name("shared_weight", tests, NULL, NULL);
+    return run_listed_tests(NULL, NULL);
 }

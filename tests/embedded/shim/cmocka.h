@@ -16,10 +16,6 @@ struct CMUnitTest {
     CMUnitTestFunction test_func;
 };
 
-#define cmocka_unit_test(f)                                                                        \
-    {                                                                                              \
-#f, f                                                                                      \
-    }
 #define fail_msg(...)                                                                              \
     do {                                                                                           \
         printf("%s:%d: ", __FILE__, __LINE__);                                                     \
@@ -42,9 +38,6 @@ struct CMUnitTest {
 
 /* Ends the test that it stands in. */
 #define skip() return
-
-#define cmocka_run_group_tests(tests, setup, teardown)                                             \
-    run_tests(tests, sizeof(tests) / sizeof *(tests))
 
 static inline int run_tests(const struct CMUnitTest *tests, size_t n)
 {
