@@ -5,6 +5,7 @@
 #define IMPORT_REFUSE_H
 
 #include "failing_import.h"
+#include "network_text.h"
 
 static inline struct pith_model *import(struct proto *file, const struct pith_import_opts *opts)
 {
@@ -15,6 +16,12 @@ static inline struct pith_model *import(struct proto *file, const struct pith_im
     fail_import(file, opts, FEW);
     free(file->data);
     return m;
+}
+
+static inline struct pith_model *import_text(const char *text)
+{
+    struct proto file = network_file(text, NULL, false);
+    return import(&file, NULL);
 }
 
 static inline void refuse(struct proto *file, const struct pith_import_opts *opts,

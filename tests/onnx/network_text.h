@@ -5,11 +5,10 @@
  *     "x f32 [N,seq,4]; ids i64 [1,seq] | Gather{axis=1} ~9x4 ids -> e; Add x e -> y | y"
  *
  *     inputs     name, type, dimensions: numbers or formulas of sizes, without blanks
- *     nodes      operator, attributes in braces (1: an integer, 1, or 1,2: a list of them, 1.5: a
- *                number, else a text), inputs, results. ' is an input that is left out
- *     constants  3: an integer of rank 0, [1,2]: a list of integers, 1.5: a number of rank 0,
- *                ~9x4: numbers between -1 and 1, #1x8: the integers 0, 1, ... 7
- *     outputs */
+ *     nodes      operator, or name:operator, attributes in braces (1: an integer, 1, or 1,2: a list
+ * of them, 1.5: a number, else a text), inputs, results. ' is an input that is left out constants
+ * 3: an integer of rank 0, [1,2]: a list of integers, 1.5: a number of rank 0, ~9x4: numbers
+ * between -1 and 1, #1x8: the integers 0, 1, ... 7 outputs */
 #ifndef NETWORK_TEXT_H
 #define NETWORK_TEXT_H
 
@@ -155,10 +154,14 @@ static inline void add_text_constant(struct proto *g, const char *word)
 static inline void add_text_node(struct proto *g, char *part, uint32_t i, char *known)
 {
     char op[64], name[16];
-    size_t n = strcspn(part, " {");
+    size_t n = strcspn(part, " {:");
+    if (part[n] == ':')
+        snprintf(name, sizeof name, "%s", next_part(&part, ':'));
+    else
+        snprintf(name, sizeof name, "n%u", i);
+    n = strcspn(part, " {");
     memcpy(op, part, n);
     op[n] = 0;
-    snprintf(name, sizeof name, "n%u", i);
     char *attrs = part + n, *links = attrs;
     if (*attrs == '{') {
         attrs++;
@@ -184,7 +187,8 @@ static inline void add_text_node(struct proto *g, char *part, uint32_t i, char *
 }
 
 /* bound: NULL: sizes stay open. all: every result is an output, and no others are. */
-static inline struct proto network_file(const char *text, const struct bound_sizes *bound, bool all)
+static inline struct proto text_graph_of(const char *text, const struct bound_sizes *bound,
+                                         bool all)
 {
     char *copy = strdup(text), *rest = copy, *known = calloc(1, strlen(text) * 2 + 1);
     struct proto g = {0};
@@ -205,7 +209,18 @@ static inline struct proto network_file(const char *text, const struct bound_siz
     }
     free(copy);
     free(known);
-    return build_model(g, 17);
+    return g;
+}
+
+/* To which more may be added. */
+static inline struct proto text_graph(const char *text)
+{
+    return text_graph_of(text, NULL, false);
+}
+
+static inline struct proto network_file(const char *text, const struct bound_sizes *bound, bool all)
+{
+    return build_model(text_graph_of(text, bound, all), 17);
 }
 
 /* A network that is ready to run. */

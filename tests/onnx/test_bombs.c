@@ -4,11 +4,8 @@
  * read in several ways; over a thousand. Each is taken or refused within a second of processor
  * time, and all of them within 64 MiB. (A few of each kind of file, by the commands:
  * tests/cli/hostile_files.sh.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -210,7 +207,7 @@ static void try_file(const struct proto *file, const char *what, struct tally *t
                  err.text);
 }
 
-static void bombs(void **state)
+TEST(bombs)
 {
     static const struct {
         const char *name;
@@ -232,7 +229,6 @@ static void bombs(void **state)
     static const int64_t size[] = {1 << 12,   1 << 16,          1 << 20,   1 << 23, 1 << 28,
                                    INT32_MAX, (int64_t)1 << 40, INT64_MAX, -1};
     static const int times[] = {0, 3, 28};
-    (void)state;
     mallopt(M_MMAP_THRESHOLD, 1 << 16); /* what a file took goes back before the next one */
     struct tally t = {.first_bytes = most_bytes()};
     for (size_t i = 0; i < sizeof maker / sizeof *maker * 9 * 3 * 4; i++) {
@@ -251,8 +247,4 @@ static void bombs(void **state)
     assert_true(t.n >= 1000 && t.taken > 0 && t.taken < t.n);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bombs)};
-    return cmocka_run_group_tests_name("bombs", tests, NULL, NULL);
-}
+RUN_TESTS

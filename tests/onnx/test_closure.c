@@ -2,16 +2,14 @@
 /* test_closure.c - import, export, import: the same network (closure.h), for the golden files of
  * version 1, what fuzzing has kept, networks at the edges of what each can say, and, where they are
  * there, the node cases of ONNX. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <dirent.h>
 #include <stdio.h>
 #include "closure.h"
 #include "pith_load.h"
 #include "failing_import.h"
+#include "network_text.h"
 
 struct tally {
     uint32_t n[CLOSURE_OTHER_OUTPUTS + 1];
@@ -59,22 +57,20 @@ static void is_closed(const struct tally *t, uint32_t least)
     assert_true(t->n[CLOSURE_SAME] + t->n[CLOSURE_EQUAL] >= least);
 }
 
-static void kept_files(void **state)
+TEST(kept_files)
 {
     struct tally t = {0};
-    (void)state;
     try_folder("tests/golden/version_3", NULL, &t);
     try_folder("tests/fuzz/corpus/fuzz_pith", NULL, &t);
     try_folder("tests/fuzz/corpus/fuzz_onnx", NULL, &t);
     is_closed(&t, 30);
 }
 
-static void node_cases(void **state)
+TEST(node_cases)
 {
     const char *cases = getenv("PITH_NODE_CASES");
     char folder[4096];
     struct tally t = {0};
-    (void)state;
     snprintf(folder, sizeof folder, "%s/node", cases ? cases : "");
     DIR *dir = opendir(folder);
     if (!dir)
@@ -103,10 +99,9 @@ static void try_graph(const char *what, struct proto graph, struct tally *t)
     free(file.data);
 }
 
-static void flattened(void **state)
+TEST(flattened)
 {
     struct tally t = {0};
-    (void)state;
     for (int64_t axis = -4; axis <= 4; axis++) {
         struct proto g = {0}, node = build_node("Flatten", "f", "x -> y");
         build_attr_int(&node, "axis", axis);
@@ -119,11 +114,10 @@ static void flattened(void **state)
 }
 
 /* To more axes, to fewer than the input has, and along axes that the input has whole. */
-static void expanded(void **state)
+TEST(expanded)
 {
     static const int64_t to[][4] = {{2, 3, 4, 5}, {1, 1, 1, 5}, {1, 1, 4, 1}, {7, 1, 4, 5}};
     struct tally t = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++)
         for (size_t n = 1; n <= 4; n++) {
             struct proto g = {0};
@@ -139,7 +133,7 @@ static void expanded(void **state)
 }
 
 /* Each mode with each rule of coordinates, by sizes and by scales that no size follows from. */
-static void resized(void **state)
+TEST(resized)
 {
     static const char *const mode[] = {"nearest", "linear", "cubic"};
     static const char *const rule[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
@@ -147,7 +141,6 @@ static void resized(void **state)
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil"};
     struct tally t = {0};
-    (void)state;
     for (size_t i = 0; i < 3 * 4 * 4 * 2; i++) {
         bool by_scale = i % 2;
         struct proto g = {0};
@@ -177,17 +170,13 @@ static void try_loop(int64_t trips, struct tally *t)
     static const float least = -100;
     static const uint8_t yes = 1;
     const int64_t one[] = {1};
-    struct proto body = {0}, g = {0}, node = build_node("Loop", "loop", "n yes x -> y");
-    proto_message(&body, GRAPH_NODE, build_node("Add", "add", "s s -> t"));
-    proto_message(&body, GRAPH_NODE, build_node("ReduceMax", "max", "t -> m"));
-    proto_message(&body, GRAPH_NODE, build_node("Less", "less", "least m -> on"));
-    proto_message(&body, GRAPH_NODE, build_node("Squeeze", "squeeze", "on -> go"));
+    struct proto body = text_graph(" | add:Add s s -> t; max:ReduceMax t -> m; less:Less least m "
+                                   "-> on; squeeze:Squeeze on -> go | go t"),
+                 g = {0}, node = build_node("Loop", "loop", "n yes x -> y");
     proto_message(&body, GRAPH_INITIALIZER, build_tensor("least", BUILD_FLOAT, one, 1, &least, 4));
     proto_message(&body, GRAPH_INPUT, build_value("i", 7, NULL, 0));
     proto_message(&body, GRAPH_INPUT, build_value("c", 9, NULL, 0));
     proto_message(&body, GRAPH_INPUT, build_value("s", BUILD_FLOAT, one, 1));
-    build_output(&body, "go");
-    build_output(&body, "t");
     build_attr_graph(&node, "body", body);
     proto_message(&g, GRAPH_NODE, node);
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("n", 7, NULL, 0, &trips, 8));
@@ -198,10 +187,9 @@ static void try_loop(int64_t trips, struct tally *t)
 }
 
 /* Trips that 31 bits hold just, or not. */
-static void looped(void **state)
+TEST(looped)
 {
     struct tally t = {0};
-    (void)state;
     try_loop(1, &t);
     try_loop(INT32_MAX - 1, &t);
     try_loop(INT32_MAX, &t);
@@ -210,18 +198,11 @@ static void looped(void **state)
 }
 
 /* A value that is an output under three names, and an input that is one. */
-static void renamed(void **state)
+TEST(renamed)
 {
     struct tally t = {0};
-    struct proto g = {0};
-    (void)state;
-    build_input(&g, "x", 1, 5);
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> y"));
-    proto_message(&g, GRAPH_NODE, build_node("Identity", "i", "y -> again"));
-    proto_message(&g, GRAPH_NODE, build_node("Identity", "j", "x -> same"));
-    build_output(&g, "y");
-    build_output(&g, "again");
-    build_output(&g, "same");
+    struct proto g = text_graph(
+        "x f32 [5] | r:Relu x -> y; i:Identity y -> again; j:Identity x -> same | y again same");
     try_graph("outputs", g, &t);
     is_closed(&t, 1);
 }
@@ -229,15 +210,10 @@ static void renamed(void **state)
 /* One value that is an output `times` times, as a .pith may say; value 0 is the input. */
 static void try_doubled(uint32_t value, uint32_t times, struct tally *t)
 {
-    struct proto g = {0};
+    struct proto g = text_graph("x f32 [5] | r:Relu x -> y; n:Neg y -> y.1 | y y.1");
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     uint32_t outputs[3] = {value, value, value};
-    build_input(&g, "x", 1, 5);
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> y"));
-    proto_message(&g, GRAPH_NODE, build_node("Neg", "n", "y -> y.1"));
-    build_output(&g, "y");
-    build_output(&g, "y.1");
     struct proto file = build_model(g, 13);
     assert_int_equal(pith_onnx_read(file.data, file.n, "doubled", NULL, &m, &err), PITH_OK);
     uint32_t *kept = m->outputs, n = m->n_outputs;
@@ -250,22 +226,13 @@ static void try_doubled(uint32_t value, uint32_t times, struct tally *t)
     free(file.data);
 }
 
-static void doubled(void **state)
+TEST(doubled)
 {
     struct tally t = {0};
-    (void)state;
     for (uint32_t value = 0; value < 3; value++)
         for (uint32_t times = 1; times <= 3; times++)
             try_doubled(value, times, &t);
     is_closed(&t, 9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_files), cmocka_unit_test(node_cases), cmocka_unit_test(flattened),
-        cmocka_unit_test(expanded),   cmocka_unit_test(resized),    cmocka_unit_test(looped),
-        cmocka_unit_test(renamed),    cmocka_unit_test(doubled),
-    };
-    return cmocka_run_group_tests_name("closure", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -11,6 +11,7 @@
 #include "op_interface/op_attr.h"
 #include "op_interface/op_traits.h"
 #include "failing_import.h"
+#include "network_text.h"
 
 static struct pith_import_opts frozen_opts(const struct pith_input_value *frozen)
 {
@@ -29,6 +30,11 @@ static struct pith_model *import(struct proto file, const struct pith_input_valu
     fail_import(&file, &opts, FEW);
     free(file.data);
     return m;
+}
+
+static struct pith_model *import_text(const char *text, int64_t opset)
+{
+    return import(build_model(text_graph(text), opset), NULL);
 }
 
 static void refuse(struct proto file, const struct pith_input_value *frozen,
@@ -71,12 +77,8 @@ static struct proto graph_of(struct proto node)
 /* Shape(x)[0:0] joined with [3, 2], the shape of a Reshape. */
 TEST(empty_part_of_a_shape)
 {
-    struct proto concat = build_node("Concat", "", "nothing rest -> s");
-    build_attr_int(&concat, "axis", 0);
-    struct proto g = graph_of(build_node("Reshape", "", "x s -> y"));
-    proto_message(&g, GRAPH_NODE, build_node("Shape", "", "x -> d"));
-    proto_message(&g, GRAPH_NODE, build_node("Slice", "", "d zero zero -> nothing"));
-    proto_message(&g, GRAPH_NODE, concat);
+    struct proto g = text_graph("x f32 [2,3] | :Reshape x s -> y; :Shape x -> d; :Slice d zero "
+                                "zero -> nothing; :Concat{axis=0} nothing rest -> s | y");
     build_ints(&g, "zero", 1, 0);
     build_ints(&g, "rest", 2, 3, 2);
     struct pith_model *m = import(build_model(g, 13), NULL);
@@ -85,30 +87,11 @@ TEST(empty_part_of_a_shape)
     pith_model_free(m);
 }
 
-TEST(nothing_left)
-{
-    struct proto g = graph_of(build_node("Slice", "s", "x from to -> y"));
-    build_ints(&g, "from", 1, 5);
-    build_ints(&g, "to", 1, 9);
-    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED, "net.onnx: output 'y' has no elements");
-    g = graph_of(build_node("Split", "p", "x parts -> y z"));
-    build_ints(&g, "parts", 2, 0, 2);
-    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED, "net.onnx: output 'y' has no elements");
-    g = graph_of(build_node("Split", "p", "x parts -> y z"));
-    build_ints(&g, "parts", 2, 0, 3);
-    refuse(build_model(g, 13), NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'p' (Split): part 1 has 3 of 2 elements");
-}
-
 /* Parts of no elements, which a Concat leaves out, as in frames of sound; the others are Slices. */
 TEST(split_with_empty_parts)
 {
-    struct proto split = build_node("Split", "p", "x parts -> a b c d");
-    build_attr_int(&split, "axis", 1);
-    struct proto concat = build_node("Concat", "", "a b c d -> y");
-    build_attr_int(&concat, "axis", 1);
-    struct proto g = graph_of(split);
-    proto_message(&g, GRAPH_NODE, concat);
+    struct proto g = text_graph(
+        "x f32 [2,3] | p:Split{axis=1} x parts -> a b c d; :Concat{axis=1} a b c d -> y | y");
     build_ints(&g, "parts", 4, 0, 1, 0, 2);
     struct pith_model *m = import(build_model(g, 13), NULL);
     nodes_are(m, 3, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_CONCAT);
@@ -118,12 +101,7 @@ TEST(split_with_empty_parts)
 
 TEST(backward_slice)
 {
-    struct proto g = graph_of(build_node("Slice", "s", "x from to axis step -> y"));
-    build_ints(&g, "from", 1, -1);
-    build_ints(&g, "to", 1, -99);
-    build_ints(&g, "axis", 1, 1);
-    build_ints(&g, "step", 1, -2);
-    struct pith_model *m = import(build_model(g, 13), NULL);
+    struct pith_model *m = import_text("x f32 [2,3] | Slice x [-1] [-99] [1] [-2] -> y | y", 13);
     assert_int_equal(output(m, 0)->dim[1], 2);
     pith_model_free(m);
 }
@@ -142,9 +120,7 @@ TEST(test_dropout)
     refuse(
         build_model(dropout_graph(), 13), NULL, PITH_ERR_UNSUPPORTED,
         "net.onnx: node 'd' (Dropout): it is in training mode: export the network for inference");
-    struct proto g = graph_of(build_node("Dropout", "d", "x -> t mask"));
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "", "t -> y"));
-    build_output(&g, "mask");
+    struct proto g = text_graph("x f32 [2,3] | d:Dropout x -> t mask; :Relu t -> y | y mask");
     struct pith_model *m = import(build_model(g, 13), NULL);
     nodes_are(m, 2, PITH_OP_RELU, PITH_OP_IDENTITY);
     assert_string_equal(output(m, 1)->name, "mask");
@@ -158,11 +134,7 @@ TEST(test_dropout)
 /* The graph's output has its name also where import puts a constant of that name before it. */
 TEST(output_names)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Shape", "", "x -> y"));
-    build_input(&g, "x", 2, 2, 3);
-    build_output(&g, "y");
-    build_output(&g, "x");
+    struct proto g = text_graph("x f32 [2,3] | :Shape x -> y | y x");
     struct pith_model *m = import(build_model(g, 13), NULL);
     assert_string_equal(output(m, 0)->name, "y");
     assert_string_equal(m->values[m->inputs[0]].name, "x");
@@ -171,9 +143,9 @@ TEST(output_names)
 
 TEST(test_statistics)
 {
-    struct proto g = graph_of(build_node("LayerNormalization", "n", "x s -> y mean inverse"));
+    struct proto g =
+        text_graph("x f32 [2,3] | n:LayerNormalization x s -> y mean inverse | y mean");
     build_floats(&g, "s", 1, 0, 1, 3);
-    build_output(&g, "mean");
     struct pith_model *m = import(build_model(g, 17), NULL);
     nodes_are(m, 2, PITH_OP_REDUCE_MEAN, PITH_OP_LAYER_NORM);
     assert_string_equal(output(m, 1)->name, "mean");
@@ -184,34 +156,19 @@ TEST(test_statistics)
 
 TEST(wrapped_pad)
 {
-    struct proto pad = build_node("Pad", "p", "x pads -> y");
-    build_attr_text(&pad, "mode", "wrap");
-    struct proto g = graph_of(pad);
-    build_ints(&g, "pads", 4, 0, 1, 2, 3);
-    struct pith_model *m = import(build_model(g, 19), NULL);
+    struct pith_model *m = import_text("x f32 [2,3] | Pad{mode=wrap} x [0,1,2,3] -> y | y", 19);
     nodes_are(m, 6, PITH_OP_SLICE, PITH_OP_CONCAT, PITH_OP_SLICE, PITH_OP_CONCAT, PITH_OP_SLICE,
               PITH_OP_CONCAT);
     assert_int_equal(output(m, 0)->dim[0], 4);
     assert_int_equal(output(m, 0)->dim[1], 7);
     pith_model_free(m);
-    pad = build_node("Pad", "p", "x pads -> y");
-    build_attr_text(&pad, "mode", "wrap");
-    g = graph_of(pad);
-    build_ints(&g, "pads", 4, 0, 4, 0, 0);
-    refuse(build_model(g, 19), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'p' (Pad): mode 'wrap' with pads 4 and 0 of an axis of 3: from 0 to the "
-           "length of the axis are supported");
 }
 
 /* [2,3] to [2,2]: the rows of weights sum to 1 and reach over more than two inputs. */
 TEST(test_antialias)
 {
-    struct proto resize = build_node("Resize", "r", "x ' ' sizes -> y");
-    build_attr_text(&resize, "mode", "linear");
-    build_attr_int(&resize, "antialias", 1);
-    struct proto g = graph_of(resize);
-    build_ints(&g, "sizes", 2, 2, 2);
-    struct pith_model *m = import(build_model(g, 19), NULL);
+    struct pith_model *m =
+        import_text("x f32 [2,3] | Resize{mode=linear antialias=1} x ' ' [2,2] -> y | y", 19);
     nodes_are(m, 3, PITH_OP_TRANSPOSE, PITH_OP_MATMUL, PITH_OP_TRANSPOSE);
     const float *w = m->values[m->nodes[1].in[0]].constant->data;
     assert_true(fabsf(w[0] + w[1] + w[2] - 1) < 1e-6f && w[0] > w[1] && w[1] > 0);
@@ -219,43 +176,18 @@ TEST(test_antialias)
     pith_model_free(m);
 }
 
-TEST(cut_out)
-{
-    struct proto resize = build_node("Resize", "r", "x roi ' sizes -> y");
-    build_attr_text(&resize, "coordinate_transformation_mode", "tf_crop_and_resize");
-    struct proto g = graph_of(resize);
-    build_ints(&g, "sizes", 2, 2, 2);
-    build_input(&g, "roi", 1, 4);
-    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'r' (Resize): roi is not a constant of 4 floats: freeze it with "
-           "--set-input");
-}
-
 /* Depth and indices as floats: a Cast stands before. */
 TEST(one_hot_of_floats)
 {
-    struct proto g = graph_of(build_node("OneHot", "o", "x depth values -> y"));
-    build_floats(&g, "depth", 5, 0, 0);
-    build_floats(&g, "values", 0, 1, 1, 2);
-    struct pith_model *m = import(build_model(g, 13), NULL);
+    struct pith_model *m = import_text("x f32 [2,3] | OneHot x 5.0 ~2 -> y | y", 13);
     nodes_are(m, 2, PITH_OP_CAST, PITH_OP_ONE_HOT);
     assert_int_equal(output(m, 0)->dim[2], 5);
     pith_model_free(m);
-    g = graph_of(build_node("OneHot", "o", "x depth values -> y"));
-    build_floats(&g, "depth", 2.5f, 0, 0);
-    build_floats(&g, "values", 0, 1, 1, 2);
-    refuse(build_model(g, 13), NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'o' (OneHot): input 'depth' is not a whole number");
 }
 
 TEST(pool_indices)
 {
-    struct proto pool = build_node("MaxPool", "p", "x -> y i"), g = {0};
-    build_attr_ints(&pool, "kernel_shape", 2, 2, 2);
-    proto_message(&g, GRAPH_NODE, pool);
-    build_input(&g, "x", 4, 1, 2, 4, 5);
-    build_output(&g, "y");
-    build_output(&g, "i");
+    struct proto g = text_graph("x f32 [1,2,4,5] | p:MaxPool{kernel_shape=2,2} x -> y i | y i");
     struct pith_model *m = import(build_model(g, 13), NULL);
     assert_int_equal(m->nodes[0].op, PITH_OP_MAX_POOL);
     assert_int_equal(output(m, 1)->type, PITH_I64);
@@ -264,24 +196,13 @@ TEST(pool_indices)
 }
 
 /* [N, 16, 1] or [N, 16], frames of 8, 4 apart: 3 of them, 5 bins. */
-static struct proto stft_graph(int frame, size_t rank)
-{
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("STFT", "f", "x step ' frame -> y"));
-    build_ints(&g, "step", 1, 4);
-    build_ints(&g, "frame", 1, frame);
-    build_input(&g, "x", rank, -1, 16, 1);
-    build_output(&g, "y");
-    return build_model(g, 17);
-}
-
 TEST(test_spectrum)
 {
-    struct pith_model *m = import(stft_graph(8, 2), NULL);
+    struct pith_model *m = import_text("x f32 [N,16] | STFT x [4] ' [8] -> y | y", 17);
     assert_int_equal(output(m, 0)->rank, 4);
     assert_int_equal(output(m, 0)->dim[2], 5);
     pith_model_free(m);
-    m = import(stft_graph(8, 3), NULL);
+    m = import_text("x f32 [N,16,1] | STFT x [4] ' [8] -> y | y", 17);
     nodes_are(m, 4, PITH_OP_RESHAPE, PITH_OP_CONV, PITH_OP_TRANSPOSE, PITH_OP_RESHAPE);
     assert_true(m->batch_open);
     assert_int_equal(output(m, 0)->dim[1], 3);
@@ -290,21 +211,18 @@ TEST(test_spectrum)
     assert_true(w[0] == 1 && w[8] == 0); /* bin 0: a sum */
     assert_true(fabsf(w[2 * 8 * 2 + 2] + 1) < 1e-6f && fabsf(w[(2 * 2 + 1) * 8 + 1] + 1) < 1e-6f);
     pith_model_free(m);
-    refuse(stft_graph(17, 3), NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'f' (STFT): frames of 17, 4 apart, of a signal of 16");
 }
 
 TEST(test_formulas)
 {
-    struct pith_model *m =
-        import(build_model(graph_of(build_node("Tan", "t", "x -> y")), 13), NULL);
+    struct pith_model *m = import_text("x f32 [2,3] | Tan x -> y | y", 13);
     nodes_are(m, 3, PITH_OP_UNARY, PITH_OP_UNARY, PITH_OP_DIV);
     pith_model_free(m);
-    m = import(build_model(graph_of(build_node("Asinh", "t", "x -> y")), 13), NULL);
+    m = import_text("x f32 [2,3] | Asinh x -> y | y", 13);
     nodes_are(m, 1, PITH_OP_UNARY);
     assert_int_equal(m->nodes[0].attr[ATTR_KIND], UNARY_ASINH);
     pith_model_free(m);
-    m = import(build_model(graph_of(build_node("Shrink", "t", "x -> y")), 13), NULL);
+    m = import_text("x f32 [2,3] | Shrink x -> y | y", 13);
     assert_int_equal(m->nodes[m->n_nodes - 1].op, PITH_OP_WHERE);
     pith_model_free(m);
 }
@@ -312,11 +230,8 @@ TEST(test_formulas)
 /* A slope of one a channel, as opset 6 has it, becomes [C, 1, 1]. */
 TEST(early_slope)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("PRelu", "p", "x slope -> y"));
+    struct proto g = text_graph("x f32 [1,3,4,5] | p:PRelu x slope -> y | y");
     build_floats(&g, "slope", 1, 1, 1, 3);
-    build_input(&g, "x", 4, 1, 3, 4, 5);
-    build_output(&g, "y");
     struct pith_model *m = import(build_model(g, 6), NULL);
     nodes_are(m, 1, PITH_OP_PRELU);
     assert_int_equal(m->values[m->nodes[0].in[1]].rank, 3);
@@ -347,17 +262,6 @@ TEST(frozen_lengths)
            "net.onnx: input 'axes' has 1 elements, 2 values are given");
     refuse(axes_graph(1), &none, PITH_ERR_ARGUMENT,
            "net.onnx: input 'axes' has 1 elements, 0 values are given");
-}
-
-TEST(input_without_elements)
-{
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "", "x -> y"));
-    build_input(&g, "x", 2, 3, 0);
-    build_output(&g, "y");
-    refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: input 'x' has no elements, dim 1 is 0: if that stands for any size, give "
-           "--input-shape x:3x1");
 }
 
 /* Relu(ScatterND(x, i, u)), x [1, rows, 4]: columns first, first + step, ... of each row are
@@ -453,10 +357,7 @@ TEST(batch_norm_in_training)
 TEST(cast_of_double)
 {
     const double one = 1;
-    struct proto g = graph_of(build_node("Add", "a", "x d -> t")),
-                 cast = build_node("Cast", "c", "t -> y");
-    build_attr_int(&cast, "to", BUILD_FLOAT);
-    proto_message(&g, GRAPH_NODE, cast);
+    struct proto g = text_graph("x f32 [2,3] | a:Add x d -> t; c:Cast{to=1} t -> y | y");
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("d", 11, NULL, 0, &one, sizeof one));
     refuse(
         build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,

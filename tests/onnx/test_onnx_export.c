@@ -12,6 +12,7 @@
 #include "pith_onnx.h"
 #include "onnx/onnx_read.h"
 #include "proto_builder.h"
+#include "network_text.h"
 
 static struct pith_model *import(const void *bytes, size_t n)
 {
@@ -78,21 +79,10 @@ static void round_trip(struct proto graph, int64_t opset)
 
 TEST(test_network)
 {
-    struct proto g = {0};
-    struct proto conv = build_node("Conv", "c1", "x w b -> c");
-    build_attr_text(&conv, "auto_pad", "SAME_UPPER");
-    build_attr_ints(&conv, "strides", 2, 2, 1);
-    struct proto pool = build_node("MaxPool", "p1", "r -> p");
-    build_attr_ints(&pool, "kernel_shape", 2, 3, 2);
-    build_attr_int(&pool, "ceil_mode", 1);
-    proto_message(&g, GRAPH_NODE, conv);
-    proto_message(&g, GRAPH_NODE,
-                  build_node("BatchNormalization", "bn", "c scale shift mean var -> n"));
-    proto_message(&g, GRAPH_NODE, build_node("Clip", "cl", "n ' six -> r"));
-    proto_message(&g, GRAPH_NODE, pool);
-    proto_message(&g, GRAPH_NODE, build_node("Flatten", "f", "p -> q"));
-    proto_message(&g, GRAPH_NODE, build_node("MatMul", "m", "q k -> s"));
-    proto_message(&g, GRAPH_NODE, build_node("Softmax", "so", "s -> y"));
+    struct proto g = text_graph("x f32 [d0,2,9,4] | c1:Conv{auto_pad=SAME_UPPER strides=2,1} x w b "
+                                "-> c; bn:BatchNormalization c scale shift mean var -> n; cl:Clip "
+                                "n ' six -> r; p1:MaxPool{kernel_shape=3,2 ceil_mode=1} r -> p; "
+                                "f:Flatten p -> q; m:MatMul q k -> s; so:Softmax s -> y | y");
     build_floats(&g, "w", -1, 0.25f, 4, 4, 2, 3, 3);
     build_floats(&g, "b", 1, 1, 1, 4);
     build_floats(&g, "scale", 1, 0.5f, 1, 4);
@@ -101,35 +91,20 @@ TEST(test_network)
     build_floats(&g, "var", 1, 0.1f, 1, 4);
     build_floats(&g, "six", 6, 0, 0);
     build_floats(&g, "k", 0, 1, 2, 36, 5);
-    build_input(&g, "x", 4, -1, 2, 9, 4);
-    build_output(&g, "y");
     round_trip(g, 13);
 }
 
 TEST(test_lists)
 {
-    struct proto g = {0};
-    struct proto split = build_node("Split", "sp", "u sizes -> a b");
-    build_attr_int(&split, "axis", 1);
-    struct proto concat = build_node("Concat", "co", "b a -> cc");
-    build_attr_int(&concat, "axis", -1);
-    struct proto transpose = build_node("Transpose", "t", "cc -> d");
-    build_attr_ints(&transpose, "perm", 3, 2, 0, 1);
-    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x shape -> u"));
-    proto_message(&g, GRAPH_NODE, split);
-    proto_message(&g, GRAPH_NODE, build_node("Slice", "sl", "a starts ends axes -> e"));
-    proto_message(&g, GRAPH_NODE, concat);
-    proto_message(&g, GRAPH_NODE, transpose);
-    proto_message(&g, GRAPH_NODE, build_node("Pad", "p", "d pads -> y"));
+    struct proto g = text_graph("x f32 [2,12] | r:Reshape x shape -> u; sp:Split{axis=1} u sizes "
+                                "-> a b; sl:Slice a starts ends axes -> e; co:Concat{axis=-1} b a "
+                                "-> cc; t:Transpose{perm=2,0,1} cc -> d; p:Pad d pads -> y | y e");
     build_ints(&g, "shape", 3, 0, 4, -1);
     build_ints(&g, "sizes", 2, 2, 2);
     build_ints(&g, "starts", 1, 1);
     build_ints(&g, "ends", 1, 2);
     build_ints(&g, "axes", 1, 2);
     build_ints(&g, "pads", 6, 0, 1, 0, 0, -1, 2);
-    build_input(&g, "x", 2, 2, 12);
-    build_output(&g, "y");
-    build_output(&g, "e");
     round_trip(g, 13);
 }
 
@@ -137,10 +112,7 @@ TEST(test_lists)
 TEST(spelled_out)
 {
     static const uint32_t flat[] = {PITH_OP_FLATTEN, PITH_OP_SOFTMAX, PITH_OP_RESHAPE};
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Softmax", "s", "x -> y"));
-    build_input(&g, "x", 3, 2, 3, 4);
-    build_output(&g, "y");
+    struct proto g = text_graph("x f32 [2,3,4] | s:Softmax x -> y | y");
     struct proto file = build_model(g, 9);
     struct pith_model *m = import(file.data, file.n), *back = again(m);
     assert_int_equal(m->nodes[0].attr[ATTR_SOFTMAX_FLAT], 1);
@@ -150,10 +122,7 @@ TEST(spelled_out)
     pith_model_free(back);
     pith_model_free(m);
     free(file.data);
-    g = (struct proto){0};
-    proto_message(&g, GRAPH_NODE, build_node("HardSwish", "s", "x -> y"));
-    build_input(&g, "x", 1, 4);
-    build_output(&g, "y");
+    g = text_graph("x f32 [4] | s:HardSwish x -> y | y");
     file = build_model(g, 14);
     m = import(file.data, file.n);
     back = again(m);
@@ -168,12 +137,8 @@ TEST(spelled_out)
 /* A model without names, as a compact file gives it. */
 TEST(test_nameless)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Gemm", "a", "x w -> t"));
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "b", "t -> y"));
+    struct proto g = text_graph("x f32 [d0,3] | a:Gemm x w -> t; b:Relu t -> y | y");
     build_floats(&g, "w", 0, 1, 2, 3, 4);
-    build_input(&g, "x", 2, -1, 3);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(file.data, file.n);
     char nothing[1] = "";
@@ -190,10 +155,7 @@ TEST(test_nameless)
 
 TEST(test_unsupported)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "b", "x -> y"));
-    build_input(&g, "x", 1, 3);
-    build_output(&g, "y");
+    struct proto g = text_graph("x f32 [3] | b:Relu x -> y | y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(file.data, file.n);
     m->nodes[0].op = 999;
@@ -207,13 +169,8 @@ TEST(test_unsupported)
 
 static struct pith_model *cast_and_scaled(void)
 {
-    struct proto g = {0}, cast = build_node("Cast", "c", "x -> q");
-    build_attr_int(&cast, "to", 3);
-    proto_message(&g, GRAPH_NODE, cast);
-    proto_message(&g, GRAPH_NODE, build_node("DequantizeLinear", "d", "q s -> y"));
+    struct proto g = text_graph("x f32 [3] | c:Cast{to=3} x -> q; d:DequantizeLinear q s -> y | y");
     build_floats(&g, "s", 0.5f, 0, 0);
-    build_input(&g, "x", 1, 3);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(file.data, file.n);
     free(file.data);

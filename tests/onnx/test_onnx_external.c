@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test_onnx_external.c - tensors in files beside the model: which names lead to one, with the
  * kernel's help and without; where its elements lie; and reads that fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "open_files.h"
 #include "import_refuse.h"
+#include "network_text.h"
 
 /* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
 
@@ -50,7 +48,7 @@ static struct proto graph_of(int type, const char *location, const char *offset,
 {
     static const char *const keys[] = {"location", "offset", "length"};
     const char *values[] = {location, offset, length};
-    struct proto t = {0}, g = {0};
+    struct proto g = text_graph("x f32 [2] | a:Add x c -> y | y"), t = {0};
     proto_int(&t, 1, 2);
     proto_int(&t, 2, type);
     proto_text(&t, 8, "c");
@@ -64,9 +62,6 @@ static struct proto graph_of(int type, const char *location, const char *offset,
     }
     proto_int(&t, 14, 1);
     proto_message(&g, GRAPH_INITIALIZER, t);
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x c -> y"));
-    build_input(&g, "x", 1, 2);
-    build_output(&g, "y");
     return build_model(g, 13);
 }
 
@@ -117,9 +112,8 @@ static void put(const char *name)
 
 static char longest[256]; /* a name of 255 bytes */
 
-static int make_files(void **state)
+FIXTURE(make_files)
 {
-    (void)state;
     if (!mkdtemp(top))
         return -1;
     snprintf(dir, sizeof dir, "%s/model", top);
@@ -146,9 +140,8 @@ static int remove_files(void **state)
 }
 
 /* With openat2, and step by step. */
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     static char too_long[600], deep[600], step[600];
     snprintf(too_long, sizeof too_long, "%sn", longest);
     snprintf(deep, sizeof deep, "%s/w.bin", longest);
@@ -200,9 +193,8 @@ static void names(void **state)
     fault.no_openat2 = false;
 }
 
-static void places(void **state)
+TEST(places)
 {
-    (void)state;
     static const struct {
         const char *offset, *length;
         enum pith_status status;
@@ -274,9 +266,8 @@ static void places(void **state)
 }
 
 /* Of a type that is stored otherwise than it is held, too. */
-static void reads_that_fail(void **state)
+TEST(reads_that_fail)
 {
-    (void)state;
     static const int types[] = {BUILD_FLOAT, 10 /* float16 */};
     for (int type = 0; type < 2; type++) {
         float v[2];
@@ -298,12 +289,4 @@ static void reads_that_fail(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(places),
-        cmocka_unit_test(reads_that_fail),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+RUN_TESTS_WITH(make_files, remove_files)

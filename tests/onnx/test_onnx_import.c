@@ -9,6 +9,7 @@
 #include "op_interface/op_attr.h"
 #include "failing_import.h"
 #include "import_refuse.h"
+#include "network_text.h"
 
 static const struct pith_value *value_named(const struct pith_model *m, const char *name)
 {
@@ -29,30 +30,20 @@ static void shape_is(const struct pith_value *v, uint32_t rank, ...)
     va_end(ap);
 }
 
-/* x [1,1,8,8] -> conv1 with weight [4,1,5,5] -> y */
-static struct proto conv_graph(struct proto conv)
-{
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, conv);
-    build_floats(&g, "w", 0, 1, 4, 4, 1, 5, 5);
-    build_input(&g, "x", 4, 1, 1, 8, 8);
-    build_output(&g, "y");
-    return build_model(g, 13);
-}
-
 TEST(test_auto_pad)
 {
     static const struct {
-        const char *mode;
+        const char *text;
         int pads[4];
         uint32_t out;
-    } rows[] = {{"SAME_UPPER", {1, 1, 2, 2}, 4}, {"SAME_LOWER", {2, 2, 1, 1}, 4}};
+    } rows[] = {{"x f32 [1,1,8,8] | Conv{auto_pad=SAME_UPPER strides=2,2} x ~4x1x5x5 -> y | y",
+                 {1, 1, 2, 2},
+                 4},
+                {"x f32 [1,1,8,8] | Conv{auto_pad=SAME_LOWER strides=2,2} x ~4x1x5x5 -> y | y",
+                 {2, 2, 1, 1},
+                 4}};
     for (size_t i = 0; i < 2; i++) {
-        struct proto conv = build_node("Conv", "conv1", "x w -> y");
-        build_attr_text(&conv, "auto_pad", rows[i].mode);
-        build_attr_ints(&conv, "strides", 2, 2, 2);
-        struct proto file = conv_graph(conv);
-        struct pith_model *m = import(&file, NULL);
+        struct pith_model *m = import_text(rows[i].text);
         const int32_t *pads = &m->nodes[0].attr[ATTR_CONV_PADS];
         assert_int_equal(pads[0], 4);
         for (int k = 0; k < 4; k++)
@@ -66,12 +57,12 @@ TEST(test_auto_pad)
 TEST(default_lists)
 {
     for (int stride = 1; stride <= 2; stride++) {
-        struct proto conv = build_node("Conv", "conv1", "x w -> y");
-        build_attr_ints(&conv, "strides", 2, stride, 1);
-        build_attr_ints(&conv, "dilations", 2, 1, 1);
-        build_attr_ints(&conv, "pads", 4, 0, 0, 0, stride - 1);
-        struct proto file = conv_graph(conv);
-        struct pith_model *m = import(&file, NULL);
+        char text[128];
+        snprintf(
+            text, sizeof text,
+            "x f32 [1,1,8,8] | Conv{strides=%d,1 dilations=1,1 pads=0,0,0,%d} x ~4x1x5x5 -> y | y",
+            stride, stride - 1);
+        struct pith_model *m = import_text(text);
         const int32_t *attr = m->nodes[0].attr;
         assert_int_equal(attr[ATTR_CONV_STRIDES], stride == 1 ? 0 : 2);
         assert_int_equal(attr[ATTR_CONV_DILATIONS], 0);
@@ -95,12 +86,8 @@ TEST(taps_apart)
         w[30] = kind == 2 ? 1.0f : w[30];
         w[31] = kind == 2 ? 1.0f : 0.0f;
         const int64_t dims[] = {4, 1, 5, 5};
-        struct proto g = {0}, conv = build_node("Conv", "conv1", "x w -> y");
-        build_attr_ints(&conv, "pads", 4, 2, 2, 2, 2);
-        proto_message(&g, GRAPH_NODE, conv);
+        struct proto g = text_graph("x f32 [1,1,8,8] | conv1:Conv{pads=2,2,2,2} x w -> y | y");
         proto_message(&g, GRAPH_INITIALIZER, build_tensor("w", 1, dims, 4, w, sizeof w));
-        build_input(&g, "x", 4, 1, 1, 8, 8);
-        build_output(&g, "y");
         struct proto file = build_model(g, 13);
         struct pith_model *m = import(&file, NULL);
         const int32_t *attr = m->nodes[0].attr;
@@ -114,39 +101,6 @@ TEST(taps_apart)
                 assert_true(taps[i] == w[i / 9 * 25 + i / 3 % 3 * 10 + i % 3 * 2]);
         pith_model_free(m);
     }
-}
-
-TEST(conv_messages)
-{
-    struct proto conv = build_node("Conv", "conv1", "x w -> y");
-    build_attr_ints(&conv, "kernel_shape", 2, 3, 3);
-    struct proto file = conv_graph(conv);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'conv1' (Conv): kernel 3x3 does not match weight 5x5");
-    conv = build_node("Conv", "conv1", "x w -> y");
-    build_attr_ints(&conv, "strides", 2, 1, 0);
-    file = conv_graph(conv);
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    assert_int_equal(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err),
-                     PITH_ERR_CORRUPT);
-    assert_non_null(strstr(err.text, "node 'conv1' (Conv): strides holds 0, which is not in 1.."));
-    free(file.data);
-    conv = build_node("Conv", "conv1", "x w -> y");
-    build_attr_int(&conv, "group", 3);
-    file = conv_graph(conv);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'conv1' (Conv): 4 output channels do not divide into 3 groups");
-    conv = build_node("Conv", "conv1", "x w -> y");
-    build_attr_text(&conv, "strides", "two");
-    file = conv_graph(conv);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'conv1' (Conv): attribute strides is not a list of integers");
-    conv = build_node("Conv", "conv1", "x w -> y");
-    build_attr_ints(&conv, "pads", 3, 0, 0, 0);
-    file = conv_graph(conv);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'conv1' (Conv): pads has 3 entries, 2 spatial dims need 4");
 }
 
 /* B [K=2, N=3] = 0..5 must become [3, 2] with trans_b. */
@@ -176,12 +130,8 @@ TEST(gemm_transposed)
 /* The same matrix transposed for one node and as it is for another: two values, two names. */
 TEST(shared_weight)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("MatMul", "a", "x w -> t"));
-    proto_message(&g, GRAPH_NODE, build_node("Add", "b", "t w -> y"));
+    struct proto g = text_graph("x f32 [2,2] | a:MatMul x w -> t; b:Add t w -> y | y");
     build_floats(&g, "w", 0, 1, 2, 2, 2);
-    build_input(&g, "x", 2, 2, 2);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(&file, NULL);
     const float *turned = m->values[m->nodes[0].in[1]].constant->data;
@@ -193,16 +143,11 @@ TEST(shared_weight)
 
 TEST(test_fold)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "c s -> d"));
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "p", "d -> e"));
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "dead", "x -> unused"));
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x e -> y"));
+    /* old files list initializers as inputs, too */
+    struct proto g = text_graph("x f32 [2,3]; c f32 [1,6] | r:Reshape c s -> d; p:Relu d -> e; "
+                                "dead:Relu x -> unused; a:Add x e -> y | y");
     build_floats(&g, "c", -2, 1, 2, 1, 6);
     build_ints(&g, "s", 2, 2, -1);
-    build_input(&g, "x", 2, 2, 3);
-    build_input(&g, "c", 2, 1, 6); /* as old files list initializers */
-    build_output(&g, "y");
     struct proto file = build_model(g, 9);
     struct pith_model *m = import(&file, NULL);
     static const float want[6] = {0, 0, 0, 1, 2, 3};
@@ -219,13 +164,8 @@ TEST(test_fold)
  * output passes through an Identity node. */
 TEST(test_vanish)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
-    proto_message(&g, GRAPH_NODE, build_node("Dropout", "d", "t -> u"));
-    proto_message(&g, GRAPH_NODE, build_node("Identity", "i", "u -> y"));
-    build_input(&g, "x", 2, 2, 3);
-    build_output(&g, "y");
-    build_output(&g, "x");
+    struct proto g =
+        text_graph("x f32 [2,3] | r:Relu x -> t; d:Dropout t -> u; i:Identity u -> y | y x");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(&file, NULL);
     assert_int_equal(m->n_nodes, 2);
@@ -237,100 +177,24 @@ TEST(test_vanish)
     pith_model_free(m);
 }
 
-static struct proto wire_graph(const char *const *nodes, size_t n, int64_t opset)
-{
-    struct proto g = {0};
-    for (size_t i = 0; i < n; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "n%zu", i);
-        proto_message(&g, GRAPH_NODE, build_node("Add", name, nodes[i]));
-    }
-    build_input(&g, "x", 2, 2, 3);
-    build_output(&g, "y");
-    return build_model(g, opset);
-}
-
-TEST(graph_errors)
-{
-    const char *cycle[] = {"x b -> a", "a x -> b", "b x -> y"};
-    struct proto file = wire_graph(cycle, 3, 13);
-    refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add) depends on its own output");
-    const char *twice[] = {"x x -> y", "x x -> y"};
-    file = wire_graph(twice, 2, 13);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: value 'y' is defined twice: by node 'n0' and node 'n1'");
-    const char *missing[] = {"x z -> y"};
-    file = wire_graph(missing, 1, 13);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'n0' (Add): nothing produces its input 'z'");
-    const char *good[] = {"x x -> y"};
-    file = wire_graph(good, 1, 0);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED, "net.onnx: opset 0 does not exist: the first is 1");
-    const char *few[] = {"x ' -> y"};
-    file = wire_graph(few, 1, 13);
-    refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add): input 1 is missing");
-}
-
-/* One node of opset 6 on x: taken when its rules are those of opset 7. */
-static struct proto early_graph(const char *op, const char *name, bool with_axis)
-{
-    struct proto g = {0}, node = build_node(op, name, "x x -> y");
-    if (with_axis)
-        build_attr_int(&node, "axis", 1);
-    proto_message(&g, GRAPH_NODE, node);
-    build_input(&g, "x", 2, 2, 3);
-    build_output(&g, "y");
-    return build_model(g, 6);
-}
-
+/* Rules of opset 6 that are those of opset 7; p is a float at opset 1, an integer since. */
 TEST(early_opsets)
 {
-    struct proto file = early_graph("Add", "n", false);
+    struct proto file = build_model(text_graph("x f32 [2,3] | Add x x -> y | y"), 6);
     struct pith_model *m = import(&file, NULL);
     assert_int_equal(m->nodes[0].op, PITH_OP_ADD);
     pith_model_free(m);
-    file = early_graph("Add", NULL, true);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'y' (Add) follows the rules of opset 6: convert the file to opset 7 or "
-           "later with onnx.version_converter");
-    file = early_graph("BatchNormalization", "n", false);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'n' (BatchNormalization) follows the rules of opset 6: convert the file "
-           "to opset 7 or "
-           "later with onnx.version_converter");
-}
-
-/* A float at opset 1, an int since. No kernel_shape is not a kernel over the whole plane. */
-static struct proto lp_pool_graph(const char *op, float p)
-{
-    struct proto g = {0}, node = build_node(op, "n", "x -> y");
-    build_attr_float(&node, "p", p);
-    proto_message(&g, GRAPH_NODE, node);
-    build_input(&g, "x", 3, 2, 3, 4);
-    build_output(&g, "y");
-    return build_model(g, 1);
-}
-
-TEST(lp_pool_of_opset_1)
-{
-    struct proto file = lp_pool_graph("GlobalLpPool", 3.0f);
-    struct pith_model *m = import(&file, NULL);
+    file = build_model(text_graph("x f32 [2,3,4] | GlobalLpPool{p=3.0} x -> y | y"), 1);
+    m = import(&file, NULL);
     assert_int_equal(m->nodes[0].op, PITH_OP_LP_POOL);
     assert_int_equal(m->nodes[0].attr[ATTR_POOL_P], 3);
     pith_model_free(m);
-    file = lp_pool_graph("GlobalLpPool", 2.5f);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'n' (GlobalLpPool): p 2.5 is not a whole number from 1 on");
-    file = lp_pool_graph("LpPool", 2.0f);
-    refuse(&file, NULL, PITH_ERR_CORRUPT,
-           "net.onnx: node 'n' (LpPool): kernel_shape has 0 entries, 1 spatial dims need 1");
 }
 
 TEST(test_unsorted)
 {
-    const char *nodes[] = {"b x -> y", "a x -> b", "x x -> a"};
-    struct proto file = wire_graph(nodes, 3, 13);
-    struct pith_model *m = import(&file, NULL);
+    struct pith_model *m =
+        import_text("x f32 [2,3] | Add b x -> y; Add a x -> b; Add x x -> a | y");
     assert_string_equal(m->nodes[0].name, "n2");
     assert_string_equal(m->nodes[1].name, "n1");
     assert_string_equal(m->nodes[2].name, "n0");
@@ -360,23 +224,16 @@ TEST(long_chain)
 
 static struct proto open_graph(void)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "t k -> y"));
-    build_input(&g, "x", 4, -1, 3, -1, -1);
-    build_input(&g, "k", 1, 1);
-    build_output(&g, "y");
+    struct proto g =
+        text_graph("x f32 [d0,3,d2,d3]; k f32 [1] | r:Relu x -> t; a:Add t k -> y | y");
     return build_model(g, 13);
 }
 
 /* Takes 6 elements, whatever its input declares. */
 static struct proto six_elements(int columns)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x s -> y"));
+    struct proto g = text_graph("x f32 [1,d1] | r:Reshape x s -> y | y");
     build_ints(&g, "s", 2, 2, columns);
-    build_input(&g, "x", 2, 1, -1);
-    build_output(&g, "y");
     return build_model(g, 13);
 }
 
@@ -396,12 +253,8 @@ TEST(open_sizes)
     assert_int_equal(pith_model_set_sizes(m, sizes, NULL), PITH_OK);
     shape_is(value_named(m, "y"), 4, 2, 3, 17, 300);
     pith_model_free(m);
-    struct proto g = {0}; /* an output that is a constant only where sizes are fixed */
-    proto_message(&g, GRAPH_NODE, build_node("Shape", "s", "x -> n"));
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> y"));
-    build_input(&g, "x", 2, -1, -1);
-    build_output(&g, "y");
-    build_output(&g, "n");
+    /* an output that is a constant only where sizes are fixed */
+    struct proto g = text_graph("x f32 [d0,d1] | s:Shape x -> n; r:Relu x -> y | y n");
     file = build_model(g, 13);
     m = import(&file, NULL);
     assert_int_equal(m->n_sizes, 2);
@@ -464,11 +317,8 @@ TEST(shapes_and_frozen_inputs)
 /* A Reshape to fixed numbers holds the batch at 1. */
 TEST(batch_held)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r", "x s -> y"));
+    struct proto g = text_graph("x f32 [d0,2,3] | r:Reshape x s -> y | y");
     build_ints(&g, "s", 2, 1, 6);
-    build_input(&g, "x", 3, -1, 2, 3);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(&file, NULL);
     assert_false(m->batch_open);
@@ -478,11 +328,7 @@ TEST(batch_held)
 
 TEST(test_cut)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> t"));
-    proto_message(&g, GRAPH_NODE, build_node("NonZero", "nz", "t -> y"));
-    build_input(&g, "x", 2, 2, 3);
-    build_output(&g, "y");
+    struct proto g = text_graph("x f32 [2,3] | r:Relu x -> t; nz:NonZero t -> y | y");
     struct proto file = build_model(g, 13), again = {0};
     proto_raw(&again, file.data, file.n);
     const char *outputs[] = {"t"};
@@ -557,11 +403,8 @@ TEST(check_open_dims_and_nan)
     assert_string_equal(r->open_dims[0].example, "x:1x1");
     pith_onnx_report_free(r);
     free(file.data);
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x c -> y"));
+    struct proto g = text_graph("x f32 [3] | a:Add x c -> y | y");
     build_floats(&g, "c", NAN, 1, 1, 3);
-    build_input(&g, "x", 1, 3);
-    build_output(&g, "y");
     file = build_model(g, 13);
     assert_int_equal(pith_onnx_check(file.data, file.n, "net.onnx", NULL, &r, NULL), PITH_OK);
     assert_int_equal(r->n_nonfinite, 1);
@@ -585,18 +428,11 @@ TEST(element_types)
     proto_int(&typed, 2, F16);
     proto_text(&typed, 8, "t");
     proto_message(&typed, 5, packed);
-    struct proto g = {0};
+    struct proto g = text_graph(
+        "x f32 [2] | a:Add x h -> p; f:Cast{to=1} d -> d32; b:Add p d32 -> q; c:Add q t -> y | y");
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("h", F16, dims, 1, halves, sizeof halves));
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("d", F64, dims, 1, doubles, sizeof doubles));
     proto_message(&g, GRAPH_INITIALIZER, typed);
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x h -> p"));
-    struct proto cast = build_node("Cast", "f", "d -> d32");
-    build_attr_int(&cast, "to", BUILD_FLOAT);
-    proto_message(&g, GRAPH_NODE, cast);
-    proto_message(&g, GRAPH_NODE, build_node("Add", "b", "p d32 -> q"));
-    proto_message(&g, GRAPH_NODE, build_node("Add", "c", "q t -> y"));
-    build_input(&g, "x", 1, 2);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_model *m = import(&file, NULL);
     const float *h = value_named(m, "h")->constant->data, *t = value_named(m, "t")->constant->data;
@@ -647,16 +483,11 @@ TEST(every_allocation_fails_once)
     struct pith_input_value frozen = {"s", "6"};
     struct pith_import_opts opts = {
         .size_bytes = sizeof opts, .set_inputs = &frozen, .n_set_inputs = 1};
-    struct proto g = {0}; /* Gemm, a frozen input, folding and an Identity in one */
-    proto_message(&g, GRAPH_NODE, build_node("Add", "p", "c s -> d"));
-    proto_message(&g, GRAPH_NODE, build_node("Gemm", "m", "x w -> t"));
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "t d -> h"));
+    /* Gemm, a frozen input, folding and an Identity in one */
+    struct proto g = text_graph(
+        "x f32 [d0,2]; s f32 [1] | p:Add c s -> d; m:Gemm x w -> t; a:Add t d -> h | h x");
     build_floats(&g, "c", 0, 1, 1, 3);
     build_floats(&g, "w", 0, 1, 2, 2, 3);
-    build_input(&g, "x", 2, -1, 2);
-    build_input(&g, "s", 1, 1);
-    build_output(&g, "h");
-    build_output(&g, "x");
     struct proto file = build_model(g, 13);
     assert_true(fail_import(&file, &opts, SIZE_MAX) > 40);
     free(file.data);
@@ -664,11 +495,8 @@ TEST(every_allocation_fails_once)
 
 TEST(test_limit)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Gemm", "m", "x w -> y"));
+    struct proto g = text_graph("x f32 [1,100] | m:Gemm x w -> y | y");
     build_floats(&g, "w", 0, 1, 2, 100, 300);
-    build_input(&g, "x", 2, 1, 100);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 100000};
     refuse(&file, &opts, PITH_ERR_LIMIT,

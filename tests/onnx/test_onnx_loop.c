@@ -7,6 +7,7 @@
 #include "failing_import.h"
 #include "pith_onnx.h"
 #include "onnx_refusal.h"
+#include "network_text.h"
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "op_interface/op_info.h"
@@ -36,16 +37,11 @@ static struct proto scan_file(struct proto node, int64_t opset)
     return build_model(g, opset);
 }
 
-/* s, e -> t = s + e, o = t e */
+/* s, e -> t = s + e, o = t e, not sorted */
 static struct proto sum_body(void)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Mul", "mul", "t e -> o")); /* not sorted */
-    proto_message(&g, GRAPH_NODE, build_node("Add", "add", "s e -> t"));
-    body_input(&g, "s", BUILD_FLOAT, 1);
-    body_input(&g, "e", BUILD_FLOAT, 1);
-    build_output(&g, "t");
-    build_output(&g, "o");
+    struct proto g =
+        text_graph("s f32 [d0]; e f32 [d0] | mul:Mul t e -> o; add:Add s e -> t | t o");
     return g;
 }
 
@@ -103,14 +99,9 @@ TEST(scan_axes)
  * is not needed in the body is not computed; a state that only feeds itself is gone. */
 TEST(captures_and_dead_nodes)
 {
-    struct proto body = {0}, g = {0};
-    proto_message(&body, GRAPH_NODE, build_node("Mul", "mul", "w e -> o"));
-    proto_message(&body, GRAPH_NODE, build_node("NonZero", "unused", "e -> q"));
-    proto_message(&body, GRAPH_NODE, build_node("Add", "count", "s s -> t"));
-    body_input(&body, "s", BUILD_FLOAT, 1);
-    body_input(&body, "e", BUILD_FLOAT, 1);
-    build_output(&body, "t");
-    build_output(&body, "o");
+    struct proto body = text_graph("s f32 [d0]; e f32 [d0] | mul:Mul w e -> o; unused:NonZero e -> "
+                                   "q; count:Add s s -> t | t o"),
+                 g = {0};
     build_floats(&g, "init", 0, 1, 1, 3);
     build_input(&g, "x", 2, 4, 3);
     proto_message(&g, GRAPH_NODE, scan_node("init x -> last y", body));
@@ -182,46 +173,23 @@ TEST(wrong_scans)
 /* The body takes the Scan's own result; nodes of the body form a ring. */
 TEST(cycles_through_bodies)
 {
-    struct proto body = {0};
-    proto_message(&body, GRAPH_NODE, build_node("Add", "add", "s y -> t"));
-    body_input(&body, "s", BUILD_FLOAT, 1);
-    body_input(&body, "e", BUILD_FLOAT, 1);
-    build_output(&body, "t");
-    build_output(&body, "t");
+    struct proto body = text_graph("s f32 [d0]; e f32 [d0] | add:Add s y -> t | t t");
     refuse_file(scan_file(scan_node("init x -> last y", body), 11), PITH_ERR_CORRUPT,
                 "node 'scan' (Scan) depends on its own output");
-    body = (struct proto){0};
-    proto_message(&body, GRAPH_NODE, build_node("Add", "a", "s u -> t"));
-    proto_message(&body, GRAPH_NODE, build_node("Add", "b", "t e -> u"));
-    body_input(&body, "s", BUILD_FLOAT, 1);
-    body_input(&body, "e", BUILD_FLOAT, 1);
-    build_output(&body, "t");
-    build_output(&body, "u");
+    body = text_graph("s f32 [d0]; e f32 [d0] | a:Add s u -> t; b:Add t e -> u | t u");
     refuse_file(scan_file(scan_node("init x -> last y", body), 11), PITH_ERR_CORRUPT,
                 "node 'a' (Add) depends on its own output");
 }
 
 TEST(state_must_keep_its_shape)
 {
-    struct proto body = {0};
-    proto_message(&body, GRAPH_NODE, build_node("Concat", "grow", "s e -> t"));
-    body_input(&body, "s", BUILD_FLOAT, 1);
-    body_input(&body, "e", BUILD_FLOAT, 1);
-    build_output(&body, "t");
-    build_output(&body, "e");
+    struct proto body = text_graph("s f32 [d0]; e f32 [d0] | grow:Concat s e -> t | t e");
     struct proto file = scan_file(scan_node("init x -> last y", body), 11);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, &m, &err), PITH_ERR_CORRUPT);
     free(file.data); /* a Concat needs its axis: here it is the default of old opsets, 1 */
-    body = (struct proto){0};
-    struct proto grow = build_node("Concat", "grow", "s e -> t");
-    build_attr_int(&grow, "axis", 0);
-    proto_message(&body, GRAPH_NODE, grow);
-    body_input(&body, "s", BUILD_FLOAT, 1);
-    body_input(&body, "e", BUILD_FLOAT, 1);
-    build_output(&body, "t");
-    build_output(&body, "e");
+    body = text_graph("s f32 [d0]; e f32 [d0] | grow:Concat{axis=0} s e -> t | t e");
     refuse_file(scan_file(scan_node("init x -> last y", body), 11), PITH_ERR_UNSUPPORTED,
                 "node 'scan' (Scan): state 's' is f32 3 before an iteration and f32 6 after it: it "
                 "must keep its shape");

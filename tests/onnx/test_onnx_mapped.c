@@ -8,6 +8,7 @@
 #include "pith_onnx.h"
 #include "onnx/onnx_read.h"
 #include "proto_builder.h"
+#include "network_text.h"
 
 static const struct pith_value *value_named(const struct pith_model *m, const char *name)
 {
@@ -83,14 +84,9 @@ TEST(mapped_file_keeps_the_heap)
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .alloc = &alloc};
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    struct proto g = {0};
-    struct proto gemm = build_node("Gemm", "m", "x w b -> y");
-    build_attr_int(&gemm, "transB", 1);
-    proto_message(&g, GRAPH_NODE, gemm);
+    struct proto g = text_graph("x f32 [d0,1000] | m:Gemm{transB=1} x w b -> y | y");
     build_floats(&g, "w", 0, 1, 2, 10, 1000); /* is read where it lies in the file */
     build_floats(&g, "b", 7, 1, 1, 10);       /* 40 bytes: protobuf-c copies them */
-    build_input(&g, "x", 2, -1, 1000);
-    build_output(&g, "y");
     struct proto file = build_model(g, 13);
     void *mapped = map_file(&file);
     if (pith_onnx_read_mapped(mapped, file.n, "net.onnx", &opts, &m, &err))

@@ -9,6 +9,7 @@
 #include "onnx_refusal.h"
 #include "pith_onnx.h"
 #include "sample_models.h"
+#include "network_text.h"
 
 enum { UINT8_TYPE = 2, STRING_TYPE = 8, BOOL_TYPE = 9, DOUBLE_TYPE = 11, COMPLEX_TYPE = 14 };
 
@@ -212,10 +213,8 @@ TEST(wild_operators)
 /* Relu of an input of the given type and shape. */
 static struct proto input_file(int type, const int64_t *dims, size_t rank)
 {
-    struct proto g = {0};
+    struct proto g = text_graph(" | relu:Relu x -> y | y");
     proto_message(&g, GRAPH_INPUT, build_value("x", type, dims, rank));
-    proto_message(&g, GRAPH_NODE, build_node("Relu", "relu", "x -> y"));
-    build_output(&g, "y");
     return build_model(g, 13);
 }
 
@@ -344,13 +343,10 @@ TEST(test_tensors)
     };
     static const uint8_t bytes[64] = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct proto g = {0};
+        struct proto g = text_graph("x f32 [2,3] | add:Add x w -> y | y");
         proto_message(
             &g, GRAPH_INITIALIZER,
             build_tensor("w", rows[i].type, rows[i].dims, rows[i].rank, bytes, rows[i].bytes));
-        build_input(&g, "x", 2, 2, 3);
-        proto_message(&g, GRAPH_NODE, build_node("Add", "add", "x w -> y"));
-        build_output(&g, "y");
         refuse_file(build_model(g, 13), rows[i].status, rows[i].text);
     }
 }

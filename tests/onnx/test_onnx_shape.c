@@ -7,6 +7,7 @@
 #include "core/op_number.h"
 #include "op_interface/op_attr.h"
 #include "onnx_refusal.h"
+#include "network_text.h"
 
 static void refuse(struct proto file, enum pith_status status, const char *text)
 {
@@ -25,15 +26,11 @@ static void add(struct proto *g, const char *op, const char *links)
 /* x [N, 4, 6] and the size of its batch, n [1] */
 static struct proto batch_graph(void)
 {
-    struct proto g = {0};
-    build_input(&g, "x", 3, -1, 4, 6);
-    build_output(&g, "y");
+    struct proto g = text_graph("x f32 [d0,4,6] | :Shape x -> s; :Gather s zero -> n | y");
     build_ints(&g, "zero", 1, 0);
     build_ints(&g, "two", 1, 2);
     build_ints(&g, "four", 1, 4);
     build_ints(&g, "left", 1, -1);
-    add(&g, "Shape", "x -> s");
-    add(&g, "Gather", "s zero -> n");
     return g;
 }
 
@@ -131,44 +128,6 @@ TEST(fixed_sizes_keep_it_open)
     pith_model_free(m);
 }
 
-static struct proto two_input_graph(const char *op, const char *name, int index)
-{
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node(op, name, "x k -> y"));
-    build_input(&g, "x", 2, 2, 3);
-    build_output(&g, "y");
-    build_ints(&g, "k", 2, index, 1);
-    return build_model(g, 13);
-}
-
-TEST(test_messages)
-{
-    refuse(two_input_graph("Gather", "pick", 2), PITH_ERR_CORRUPT,
-           "net.onnx: node 'pick' (Gather): index 2 is outside an axis of 2 elements");
-    refuse(two_input_graph("Gather", "pick", -3), PITH_ERR_CORRUPT,
-           "net.onnx: node 'pick' (Gather): index -3 is outside an axis of 2 elements");
-    refuse(two_input_graph("Expand", "wide", 3), PITH_ERR_CORRUPT,
-           "net.onnx: node 'wide' (Expand): dim 0 of the new shape is 3, the input has 2");
-    refuse(two_input_graph("Tile", "many", 0), PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'many' (Tile): its output has no elements");
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Range", "count", "a a b -> r"));
-    add(&g, "Add", "x r -> y");
-    build_input(&g, "x", 1, 3);
-    build_output(&g, "y");
-    build_ints(&g, "a", 1, 3);
-    build_ints(&g, "b", 1, 0);
-    refuse(build_model(g, 13), PITH_ERR_CORRUPT,
-           "net.onnx: node 'count' (Range): 3 to 3 by 0 has no number of elements");
-    g = (struct proto){0};
-    proto_message(&g, GRAPH_NODE, build_node("Swish", "gate", "x -> y z"));
-    build_input(&g, "x", 1, 3);
-    build_output(&g, "y");
-    build_output(&g, "z");
-    refuse(build_model(g, 24), PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'gate' (Swish): nothing makes its output 1 'z'");
-}
-
 /* What decides shapes must be known: the last input of each is the network's. */
 TEST(computed_operands)
 {
@@ -236,45 +195,13 @@ TEST(test_einsum)
     assert_true(m->batch_open);
     assert_int_equal(m->values[m->outputs[0]].rank, 3);
     pith_model_free(m);
-    static const struct {
-        const char *equation;
-        enum pith_status status;
-        const char *text;
-    } rows[] = {
-        {"n.j,jk->nk", PITH_ERR_UNSUPPORTED, "this equation"},
-        {"nij,j7->ni", PITH_ERR_UNSUPPORTED, "this equation"},
-        {"nij,abcdefghi->n", PITH_ERR_UNSUPPORTED, "an operand of so many labels"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char text[256];
-        snprintf(text, sizeof text,
-                 "net.onnx: node 'sum' (Einsum): %s: rewrite it as MatMul and Transpose before "
-                 "export",
-                 rows[i].text);
-        refuse(einsum_graph(rows[i].equation), rows[i].status, text);
-    }
-    refuse(einsum_graph("ij,jk->ik"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): input 0 does not have the 2 dims of the equation");
-    refuse(einsum_graph("nij,jk->nikz"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): output label 'z' is in no operand");
-    refuse(einsum_graph("nij,jk->nn"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): output label 'n' occurs twice");
-    refuse(einsum_graph("a,b,c->abc"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): 2 inputs for a longer equation");
-    refuse(einsum_graph("nij,kk->nijk"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): label 'k' is of 6 and of 5");
 }
 
 /* The same refusal of several nodes is reported once, with its reason. */
 TEST(refused_together)
 {
-    struct proto g = {0};
-    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r1", "x s -> a"));
-    proto_message(&g, GRAPH_NODE, build_node("Reshape", "r2", "x s -> b"));
-    add(&g, "Add", "a b -> y");
-    build_input(&g, "x", 1, 6);
-    build_input(&g, "s", 1, 1);
-    build_output(&g, "y");
+    struct proto g = text_graph(
+        "x f32 [6]; s f32 [1] | r1:Reshape x s -> a; r2:Reshape x s -> b; :Add a b -> y | y");
     refuse(build_model(g, 13), PITH_ERR_UNSUPPORTED,
            "net.onnx: 2 of 3 nodes unsupported: Reshape 2x (r1, r2): input 'shape' is computed at "
            "run time, here it must be constant: simplify the graph or freeze an input with "

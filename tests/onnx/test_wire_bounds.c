@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wire_bounds.c - limits of the walk over an ONNX file: the most that is allowed, and one
  * more. Files end at a page that nothing follows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+#include "test_run.h"
 #include "guard_page.h"
 #include "onnx/graph/onnx.h"
 
@@ -25,9 +22,8 @@ static void scan(const void *bytes, size_t n, const char *text)
 
 #define BYTES(text) text, sizeof text - 1
 
-static void numbers_and_fields(void **state)
+TEST(numbers_and_fields)
 {
-    (void)state;
     scan(BYTES("\xa0\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), NULL); /* field 100, 2^64 - 1 */
     scan(BYTES("\xa0\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81\x00"), "more than 10 bytes");
     scan(BYTES("\xa0\x06"), "truncated: a number");
@@ -54,9 +50,8 @@ static void numbers_and_fields(void **state)
     scan(BYTES("\x3a\x02\x0a\x00"), "node is empty");
 }
 
-static void strings_are_utf8(void **state)
+TEST(strings_are_utf8)
 {
-    (void)state;
     scan(BYTES("\x12\x02\xc3\xa9"), NULL);
     scan(BYTES("\x12\x02\xc3("), "producer_name '\\xc3(' of a ModelProto is not UTF-8");
     scan(BYTES("\x32\x01\xff"), NULL); /* doc_string: nothing reads it */
@@ -84,9 +79,8 @@ static void nested(uint32_t depth, const char *text)
     scan(b + at, sizeof b - at, text);
 }
 
-static void depth(void **state)
+TEST(depth)
 {
-    (void)state;
     nested(ONNX_MAX_DEPTH, NULL); /* ends with a graph, which may be empty */
     nested(ONNX_MAX_DEPTH + 1, "nested more than 32 deep");
 }
@@ -102,9 +96,8 @@ static void repeated(const char *each, size_t bytes, size_t n, const char *text)
     free(b);
 }
 
-static void counts(void **state)
+TEST(counts)
 {
-    (void)state;
     repeated(BYTES("\x42\x00"), ONNX_MAX_MESSAGES - 1, NULL); /* opset imports in a model */
     repeated(BYTES("\x42\x00"), ONNX_MAX_MESSAGES, "more than 524288 messages");
     repeated(BYTES("\x08\x00"), ONNX_MAX_FIELDS, NULL);
@@ -127,21 +120,10 @@ static void graph_of(uint32_t n, const char *text)
     free(b);
 }
 
-static void nodes(void **state)
+TEST(nodes)
 {
-    (void)state;
     graph_of(ONNX_MAX_NODES, NULL);
     graph_of(ONNX_MAX_NODES + 1, "more than 65536 nodes");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_and_fields),
-        cmocka_unit_test(strings_are_utf8),
-        cmocka_unit_test(depth),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(nodes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS
