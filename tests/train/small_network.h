@@ -70,9 +70,7 @@ static inline struct pith_model *network_of(uint64_t seed, bool batch_norm)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, INPUTS});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, INPUTS});
     m->batch_open = true;
     uint32_t w1 = add_constant(m, &r, "w1", 2, (const uint32_t[]){HIDDEN, INPUTS});
     uint32_t b1 = add_constant(m, &r, "b1", 1, (const uint32_t[]){HIDDEN});
@@ -91,10 +89,8 @@ static inline struct pith_model *network_of(uint64_t seed, bool batch_norm)
     h = add_node(m, PITH_OP_RELU, "act", "a", 1, &h)->out[0];
     uint32_t w2 = add_constant(m, &r, "w2", 2, (const uint32_t[]){CLASSES, HIDDEN});
     uint32_t b2 = add_constant(m, &r, "b2", 1, (const uint32_t[]){CLASSES});
-    m->outputs[m->n_outputs++] =
-        add_node(m, PITH_OP_GEMM, "fc2", "y", 3, (const uint32_t[]){h, w2, b2})->out[0];
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return m;
+    return sample_done(
+        m, add_node(m, PITH_OP_GEMM, "fc2", "y", 3, (const uint32_t[]){h, w2, b2})->out[0]);
 }
 
 static inline struct pith_train_opts small_options(void)

@@ -28,8 +28,7 @@ static struct pith_model *network(struct pith_weight_ref refs[LAYERS])
     struct sample_random r = sample_random_of(6);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "image", 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
     m->batch_open = true;
     x = conv(m, &r, "wide", x, (const uint32_t[]){UNITS, CHANNELS, 3, 3}, 1);
     x = conv(m, &r, "depthwise", x, (const uint32_t[]){UNITS, 1, 3, 3}, UNITS);
@@ -38,8 +37,7 @@ static struct pith_model *network(struct pith_weight_ref refs[LAYERS])
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     uint32_t flat = m->values[x].dim[1];
     x = add_layer(m, &r, PITH_OP_GEMM, "fc", x, 2, (const uint32_t[]){CLASSES, flat});
-    m->outputs[m->n_outputs++] = x;
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, x);
     assert_int_equal(pith_model_weights(m, refs), LAYERS);
     return m;
 }

@@ -18,9 +18,7 @@ static struct pith_model *network(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, INPUTS});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 2, (const uint32_t[]){1, INPUTS});
     uint32_t h = add_layer(m, &r, PITH_OP_GEMM, "fc1", x, 2, (const uint32_t[]){HIDDEN, INPUTS});
     h = add_node(m, PITH_OP_TANH, "act", "hidden", 1, &h)->out[0];
     struct pith_node *reshape = add_node(m, PITH_OP_RESHAPE, "shape", "shaped", 1, &h);
@@ -31,9 +29,7 @@ static struct pith_model *network(uint64_t seed)
                   (const uint32_t[]){CLASSES, HIDDEN});
     struct pith_node *softmax = add_node(m, PITH_OP_SOFTMAX, "softmax", "p", 1, &h);
     softmax->attr[ATTR_SOFTMAX_AXIS] = 1;
-    m->outputs[m->n_outputs++] = softmax->out[0];
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return m;
+    return sample_done(m, softmax->out[0]);
 }
 
 static struct pith_train_opts options(const struct pith_model *teacher)

@@ -59,9 +59,8 @@ static void check_grid(const struct pith_const *c, uint64_t groups, uint32_t n_c
     }
 }
 
-static void grids_are_left(void **state)
+TEST(grids_are_left)
 {
-    (void)state;
     struct last last;
     struct pith_train_opts o = folding(&last);
     struct pith_model *m = network_of(3, true);
@@ -87,9 +86,8 @@ static void grids_are_left(void **state)
 
 /* A run that goes on from what was folded keeps the steps of rows, whatever its options would begin
  * with. (A layer's one step stays, too, until the weights have moved.) */
-static void grids_go_on(void **state)
+TEST(grids_go_on)
 {
-    (void)state;
     struct last last;
     struct pith_train_opts o = folding(&last);
     struct pith_model *m = network_of(3, true);
@@ -113,9 +111,8 @@ static void grids_go_on(void **state)
 }
 
 /* The judgement is of what is there: on two levels of bias, another one. */
-static void validated_as_it_is(void **state)
+TEST(validated_as_it_is)
 {
-    (void)state;
     struct last last;
     struct pith_train_opts o = folding(&last);
     struct pith_model *m = network_of(3, true);
@@ -132,9 +129,8 @@ static void validated_as_it_is(void **state)
 }
 
 /* Without a grid for weights or biases, folding alone changes next to nothing. */
-static void exact_without_grids(void **state)
+TEST(exact_without_grids)
 {
-    (void)state;
     struct last last;
     struct pith_train_opts o = folding(&last);
     struct pith_model *m = network_of(5, true);
@@ -153,9 +149,8 @@ static void packed(const struct pith_model *m, struct pith_buffer *file)
         fail_msg("%s", err.text);
 }
 
-static void can_be_put_back(void **state)
+TEST(can_be_put_back)
 {
-    (void)state;
     struct pith_train_opts o = {.bias_levels = 7};
     struct pith_train_result result = {0};
     struct pith_error err = {0};
@@ -176,9 +171,8 @@ static void can_be_put_back(void **state)
 }
 
 /* Not where an option leaves it: then its scale and shift are on a grid, too. */
-static void stays_unless_requested(void **state)
+TEST(stays_unless_requested)
 {
-    (void)state;
     struct last last;
     struct pith_train_opts o = folding(&last);
     struct pith_model *m = network_of(3, true);
@@ -191,12 +185,4 @@ static void stays_unless_requested(void **state)
     pith_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_are_left),     cmocka_unit_test(grids_go_on),
-        cmocka_unit_test(validated_as_it_is), cmocka_unit_test(exact_without_grids),
-        cmocka_unit_test(can_be_put_back),    cmocka_unit_test(stays_unless_requested),
-    };
-    return cmocka_run_group_tests_name("fold_norms", tests, NULL, NULL);
-}
+RUN_TESTS

@@ -70,13 +70,11 @@ TEST(test_links_end_at_branches)
     struct pith_model *m = network_of(3, false);
     struct channel_link link[16];
     struct pith_weight_ref refs[16];
-    struct pith_error err = {0};
     uint32_t n;
     assert_int_equal(pith_channel_dependencies(m, link, refs, &n), PITH_OK);
     assert_int_equal(n, 2);
     assert_int_equal(link[1].source, 0);
-    m->outputs[m->n_outputs++] = m->nodes[1].out[0];
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, m->nodes[1].out[0]);
     assert_int_equal(pith_channel_dependencies(m, link, refs, &n), PITH_OK);
     assert_int_equal(link[1].source, PITH_VALUE_NONE);
     pith_model_free(m);
@@ -425,8 +423,7 @@ static uint64_t pruned(struct pith_train_opts *o, float dead_below, uint64_t ste
     struct gradual_pruning *h;
     uint32_t n;
     float *value[8], grad[HIDDEN * INPUTS];
-    m->outputs[m->n_outputs++] = m->nodes[1].out[0];
-    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    sample_done(m, m->nodes[1].out[0]);
     assert_int_equal(pith_tape_new(m, &(struct tape_opts){.batch = 8, .threads = 1}, &t, &err),
                      PITH_OK);
     assert_int_equal(pith_gradual_new(m, t, o, &h, &err), PITH_OK);

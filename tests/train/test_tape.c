@@ -26,8 +26,7 @@ static const char *named(const struct pith_model *m, const char *what)
 
 static uint32_t image(struct pith_model *m, uint32_t c, uint32_t h, uint32_t w)
 {
-    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, c, h, w});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "image", 4, (const uint32_t[]){1, c, h, w});
     m->batch_open = true;
     return x;
 }

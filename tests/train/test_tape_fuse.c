@@ -61,8 +61,7 @@ static struct pith_model *net(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "image", PITH_F32, 4, (const uint32_t[]){1, C, 5, 7});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "image", 4, (const uint32_t[]){1, C, 5, 7});
     m->batch_open = true;
     x = relu(m, batch_norm(m, &r, conv(m, &r, x)));
     x = relu(m, add(m, x, batch_norm(m, &r, conv(m, &r, x))));
@@ -149,8 +148,7 @@ TEST(output_is_no_relu)
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
     struct tape *t = NULL;
-    uint32_t x = add_value(m, "row", PITH_F32, 2, (const uint32_t[]){1, C});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "row", 2, (const uint32_t[]){1, C});
     m->batch_open = true;
     m->outputs[m->n_outputs++] = batch_norm(m, &r, relu(m, x));
     if (pith_model_infer_shapes(m, &err))

@@ -272,8 +272,7 @@ static struct pith_model *pictures_to_pictures(uint64_t seed)
 {
     struct sample_random r = sample_random_of(seed);
     struct pith_model *m = sample_new();
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, 3, 6, 5});
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", 4, (const uint32_t[]){1, 3, 6, 5});
     m->batch_open = true;
     for (uint32_t k = 0; k < 2; k++) {
         uint32_t w = add_constant(m, &r, "", 4, (const uint32_t[]){k ? 2 : 8, k ? 8 : 3, 1, 1});
@@ -284,11 +283,7 @@ static struct pith_model *pictures_to_pictures(uint64_t seed)
         if (k == 0)
             x = add_node(m, PITH_OP_RELU, "", "", 1, &x)->out[0];
     }
-    m->outputs[m->n_outputs++] = x;
-    struct pith_error err = {0};
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
+    return sample_done(m, x);
 }
 
 /* A network with other weights is found again from what it gives. */

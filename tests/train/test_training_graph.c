@@ -26,8 +26,7 @@ static void set_list(int32_t *list, uint32_t n, const int32_t *v)
 
 static uint32_t input(struct pith_model *m, uint32_t rank, const uint32_t *dim)
 {
-    uint32_t x = add_value(m, "x", PITH_F32, rank, dim);
-    m->inputs[m->n_inputs++] = x;
+    uint32_t x = add_input(m, "x", rank, dim);
     return x;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trials_dense.h - trials of kernel_dense.h and kernel_sparse.h. Bounds: sums of K terms
- * of at most 1 in f32, whatever their order (the headers' contracts). */
+/* trials_dense.h - trials of kernel_dense.h and kernel_sparse.h, which are timed alone, and of
+ * kernel_ordered.h. */
 #ifndef TRIALS_DENSE_H
 #define TRIALS_DENSE_H
 
@@ -26,9 +26,7 @@ static inline double sum_bound(size_t k)
 static void trial_gemm_f32(struct trial *t)
 {
     struct dense_kernels d = dense_of(t);
-    uint32_t m = size(t, 1, 40, 256), k = size(t, 1, 300, 512), n = pick(1, 24);
-    uint32_t mr = d.mr ? d.mr : 5;
-    n = t->timed ? d.nr ? d.nr : 24 : n;
+    uint32_t m = 256, k = 512, n = d.nr ? d.nr : 24, mr = d.mr ? d.mr : 5;
     float *w = reals(t, (size_t)m * k), *b = reals(t, (size_t)k * n), *bias = reals(t, m);
     float *c = take(t, (size_t)m * n * sizeof *c);
     struct gemm_f32_job job = {.a_step = (size_t)mr * k,
@@ -49,7 +47,6 @@ static void trial_gemm_f32(struct trial *t)
         CALL(t, (double)m * n * k, d.gemm_f32(&job));
     else
         CALL(t, (double)m * n * k, pith_gemm_f32(&job, mr));
-    leaves_reals(t, c, (size_t)m * n, sum_bound(k));
 }
 
 static inline struct conv_geom geom_of(const struct trial *t, uint32_t c, uint32_t o)
@@ -66,16 +63,15 @@ static inline struct conv_geom geom_of(const struct trial *t, uint32_t c, uint32
 
 static void trial_even_f32(struct trial *t)
 {
-    const size_t n = size(t, 1, 50, 112);
+    const size_t n = 112;
     const float *x = reals(t, 2 * n - 1);
     float *to = take(t, n * sizeof *to);
     CALL(t, (double)n, dense_of(t).even_f32(to, x, n));
-    leaves_bytes(t, to, n * sizeof *to);
 }
 
 static void trial_im2col_f32(struct trial *t)
 {
-    struct conv_geom g = geom_of(t, size(t, 1, 5, 32), 1);
+    struct conv_geom g = geom_of(t, 32, 1);
     uint32_t pixels = g.oh * g.ow, n = pixels < 48 ? pixels : 48, k = g.c * 9;
     struct im2col_f32_job job = {.g = &g,
                                  .x = reals(t, (size_t)g.c * g.h * g.w),
@@ -85,34 +81,14 @@ static void trial_im2col_f32(struct trial *t)
                                  .k1 = k};
     job.b = take(t, (size_t)k * 48 * sizeof(float));
     CALL(t, (double)k * n, dense_of(t).im2col_f32(&job));
-    for (uint32_t r = 0; r < k && r < 20; r++)
-        leaves_bytes(t, job.b + (size_t)r * 48, n * sizeof(float));
-}
-
-/* As the contract has it, where a table has none. w: [m, taps, channels] */
-static inline void plain_conv_rows(const struct conv_rows_f32_job *job, const float *w)
-{
-    for (size_t o = 0; o < job->m; o++)
-        for (size_t i = 0; i < (size_t)job->rows * job->ow; i++) {
-            float sum = job->bias[o];
-            const float *at = job->b + i / job->ow * job->b_row + i % job->ow;
-            for (size_t k = 0; k < (size_t)job->taps * job->channels; k++)
-                sum += w[o * job->taps * job->channels + k] *
-                       at[k % job->channels * job->plane + job->tap[k / job->channels]];
-            job->y[o * job->ldy + i] = sum > 0 ? sum : 0;
-        }
 }
 
 static void trial_conv_rows_f32(struct trial *t)
 {
     struct dense_kernels d = dense_of(t);
     const uint32_t mr = d.mr ? d.mr : 5;
-    struct conv_rows_f32_job job = {.taps = 9,
-                                    .channels = size(t, 1, 5, 32),
-                                    .m = size(t, 1, 19, 32),
-                                    .rows = size(t, 1, 5, 4),
-                                    .ow = size(t, 1, 70, 112),
-                                    .act = {ACT_RELU, 0, 0}};
+    struct conv_rows_f32_job job = {
+        .taps = 9, .channels = 32, .m = 32, .rows = 4, .ow = 112, .act = {ACT_RELU, 0, 0}};
     size_t tap[9], k = 9 * (size_t)job.channels;
     job.b_row = job.ow + 2;
     job.plane = (size_t)(job.rows + 2) * job.b_row;
@@ -129,14 +105,11 @@ static void trial_conv_rows_f32(struct trial *t)
     job.y = take(t, job.m * job.ldy * sizeof(float));
     if (d.conv_rows_f32)
         CALL(t, (double)job.m * (double)job.ldy * (double)k, d.conv_rows_f32(&job));
-    else
-        CALL(t, (double)job.m * (double)job.ldy * (double)k, plain_conv_rows(&job, w));
-    leaves_reals(t, job.y, job.m * job.ldy, sum_bound(k));
 }
 
 static void trial_conv_f32(struct trial *t)
 {
-    struct conv_geom g = geom_of(t, size(t, 1, 5, 16), size(t, 1, 5, 16));
+    struct conv_geom g = geom_of(t, 16, 16);
     struct conv_f32_job job = {.g = &g, .o1 = g.o, .act = {ACT_RELU, 0, 0}};
     size_t n = (size_t)g.o * g.oh * g.ow;
     job.x = reals(t, (size_t)g.c * g.h * g.w);
@@ -144,14 +117,13 @@ static void trial_conv_f32(struct trial *t)
     job.bias = reals(t, g.o);
     job.y = take(t, n * sizeof(float));
     CALL(t, (double)n * g.c * 9, dense_of(t).conv_f32(&job));
-    leaves_reals(t, job.y, n, sum_bound(g.c * 9));
 }
 
 static void trial_depthwise_f32(struct trial *t)
 {
     struct conv_geom g = geom_of(t, 1, 1);
     struct depthwise_f32_job job = {
-        .g = &g, .planes = size(t, 1, 6, 16), .x_step = (size_t)g.h * g.w, .act = {ACT_RELU, 0, 0}};
+        .g = &g, .planes = 16, .x_step = (size_t)g.h * g.w, .act = {ACT_RELU, 0, 0}};
     job.y_step = (size_t)g.oh * g.ow;
     size_t n = (size_t)job.planes * g.oh * g.ow;
     job.x = reals(t, job.planes * job.x_step);
@@ -159,100 +131,43 @@ static void trial_depthwise_f32(struct trial *t)
     job.bias = reals(t, job.planes);
     job.y = take(t, n * sizeof(float));
     CALL(t, (double)n * 9, dense_of(t).depthwise_f32(&job));
-    leaves_reals(t, job.y, n, sum_bound(9));
 }
 
 static void trial_gemv_f32(struct trial *t)
 {
-    struct gemv_f32_job job = {
-        .rows = size(t, 1, 40, 256), .k = size(t, 1, 300, 512), .act = {ACT_RELU, 0, 0}};
+    struct gemv_f32_job job = {.rows = 256, .k = 512, .act = {ACT_RELU, 0, 0}};
     job.ldw = job.k;
     job.w = reals(t, (size_t)job.rows * job.k);
     job.x = reals(t, job.k);
     job.bias = reals(t, job.rows);
     job.y = take(t, job.rows * sizeof(float));
     CALL(t, (double)job.rows * job.k, dense_of(t).gemv_f32(&job));
-    leaves_reals(t, job.y, job.rows, sum_bound(job.k));
-}
-
-static inline void plain_max_pool(const struct pool_f32_job *job)
-{
-    const struct conv_geom *g = job->g;
-    for (size_t i = 0; i < job->planes * g->oh * g->ow; i++) {
-        const float *x = job->x + i / g->ow / g->oh * g->h * g->w;
-        float most = -INFINITY;
-        for (size_t k = 0; k < 9; k++) {
-            size_t row = i / g->ow % g->oh * g->stride_h + k / 3 - g->pad_top;
-            size_t column = i % g->ow * g->stride_w + k % 3 - g->pad_left;
-            if (row < g->h && column < g->w) /* what is above or left of it wraps around */
-                most = fmaxf(most, x[row * g->w + column]);
-        }
-        job->y[i] = most;
-    }
 }
 
 static void trial_pool_f32(struct trial *t)
 {
     struct conv_geom g = geom_of(t, 1, 1);
     struct dense_kernels d = dense_of(t);
-    struct pool_f32_job job = {.g = &g, .planes = size(t, 1, 6, 16)};
+    struct pool_f32_job job = {.g = &g, .planes = 16};
     size_t n = job.planes * g.oh * g.ow;
     job.x = reals(t, job.planes * g.h * g.w);
     job.y = take(t, n * sizeof(float));
     if (d.pool_f32)
         CALL(t, (double)n * 9, d.pool_f32(&job));
-    else
-        CALL(t, (double)n * 9, plain_max_pool(&job));
-    leaves_bytes(t, job.y, n * sizeof(float));
-}
-
-/* As the contract has it, where a table has none. */
-static inline void plain_winograd_in(float *v, size_t step, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t line = 0; line < 8; line++) {
-            float *d = v + i + (line < 4 ? 4 * line * step : (line - 4) * step);
-            const size_t by = line < 4 ? step : 4 * step;
-            const float was[4] = {d[0], d[by], d[2 * by], d[3 * by]};
-            d[0] = was[0] - was[2];
-            d[by] = was[1] + was[2];
-            d[2 * by] = was[2] - was[1];
-            d[3 * by] = was[1] - was[3];
-        }
 }
 
 static void trial_winograd_in(struct trial *t)
 {
-    const size_t n = 48 * (size_t)size(t, 1, 4, 64);
+    const size_t n = 48 * (size_t)64;
     float *v = reals(t, WINOGRAD_TERMS * n);
     if (dense_of(t).winograd_in)
         CALL(t, 2 * (double)(WINOGRAD_TERMS * n), dense_of(t).winograd_in(v, n, n));
-    else
-        CALL(t, 2 * (double)(WINOGRAD_TERMS * n), plain_winograd_in(v, n, n));
-    leaves_bytes(t, v, WINOGRAD_TERMS * n * sizeof *v);
-}
-
-static inline void plain_winograd_out(const struct winograd_out_job *job)
-{
-    static const float a[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
-    for (size_t i = 0; i < (size_t)job->rows * job->oh * job->ow; i++) {
-        const size_t o = i / (job->oh * job->ow), p = i % (job->oh * job->ow);
-        const size_t oy = p / job->ow, ox = p % job->ow;
-        const float *m = job->m + o * job->ldm + oy / 2 * job->across + ox / 2;
-        float sum = 0;
-        for (size_t t = 0; t < WINOGRAD_TERMS; t++)
-            sum += a[oy % 2][t / 4] * a[ox % 2][t % 4] * m[t * job->step];
-        job->y[o * job->ldy + p] = sum > 0 ? sum : 0;
-    }
 }
 
 static void trial_winograd_out(struct trial *t)
 {
-    struct winograd_out_job job = {.rows = size(t, 1, 8, 32),
-                                   .oh = size(t, 1, 6, 12),
-                                   .ow = size(t, 1, 16, 16),
-                                   .ldm = 48,
-                                   .act = {ACT_RELU, 0, 0}};
+    struct winograd_out_job job = {
+        .rows = 32, .oh = 12, .ow = 16, .ldm = 48, .act = {ACT_RELU, 0, 0}};
     job.across = (job.ow + 1) / 2;
     job.n = job.across * ((job.oh + 1) / 2);
     job.step = job.rows * job.ldm;
@@ -261,92 +176,25 @@ static void trial_winograd_out(struct trial *t)
     job.y = take(t, job.rows * job.ldy * sizeof(float));
     if (dense_of(t).winograd_out)
         CALL(t, (double)(WINOGRAD_TERMS * job.rows * job.n), dense_of(t).winograd_out(&job));
-    else
-        CALL(t, (double)(WINOGRAD_TERMS * job.rows * job.n), plain_winograd_out(&job));
-    leaves_reals(t, job.y, job.rows * job.ldy, sum_bound(9));
-}
-
-/* Tiles of the contract's F(4x4, 3x3), one by one: line() takes six elements `by` apart. */
-static inline void plain_winograd4_line(float *d, size_t by)
-{
-    const float p = 0.625f, q = 1.5f, pp = p * p, qq = q * q;
-    const float was[6] = {d[0], d[by], d[2 * by], d[3 * by], d[4 * by], d[5 * by]};
-    d[0] = pp * qq * was[0] - (pp + qq) * was[2] + was[4];
-    d[5 * by] = pp * qq * was[1] - (pp + qq) * was[3] + was[5];
-    for (size_t k = 0; k < 2; k++) {
-        const float at = k ? q : p, other = k ? pp : qq;
-        const float even = was[4] - other * was[2], odd = at * (was[3] - other * was[1]);
-        d[(2 * k + 1) * by] = even + odd;
-        d[(2 * k + 2) * by] = even - odd;
-    }
-}
-
-static inline void plain_winograd4_in(const struct winograd4_in_job *job)
-{
-    for (size_t i = 0; i < (size_t)job->channels * job->n; i++) {
-        const size_t c = i / job->n, tile = i % job->n;
-        float d[WINOGRAD4_TERMS];
-        for (size_t e = 0; e < WINOGRAD4_TERMS; e++) {
-            const size_t y = tile / job->across * 4 + e / 6 - 1,
-                         x = tile % job->across * 4 + e % 6 - 1;
-            d[e] = y < job->h && x < job->w ? job->x[(c * job->h + y) * job->w + x] : 0;
-        }
-        for (size_t line = 0; line < 12; line++)
-            plain_winograd4_line(d + (line < 6 ? 6 * line : line - 6), line < 6 ? 1 : 6);
-        for (size_t e = 0; e < WINOGRAD4_TERMS; e++)
-            job->v[e * job->step + c * job->ldv + tile] = d[e];
-    }
 }
 
 static void trial_winograd4_in(struct trial *t)
 {
-    struct winograd4_in_job job = {.channels = size(t, 1, 8, 32),
-                                   .h = size(t, 1, 12, 14),
-                                   .w = size(t, 1, 16, 56),
-                                   .pad_top = 1,
-                                   .pad_left = 1,
-                                   .ldv = 64};
+    struct winograd4_in_job job = {
+        .channels = 32, .h = 14, .w = 56, .pad_top = 1, .pad_left = 1, .ldv = 64};
     job.across = (job.w + 3) / 4;
     job.n = job.across * ((job.h + 3) / 4);
     job.step = job.channels * job.ldv;
     job.x = reals(t, (size_t)job.channels * job.h * job.w);
     job.v = take(t, WINOGRAD4_TERMS * job.step * sizeof(float));
-    memset(job.v, 0, WINOGRAD4_TERMS * job.step * sizeof(float));
     if (dense_of(t).winograd4_in)
         CALL(t, (double)(WINOGRAD4_TERMS * job.channels * job.n), dense_of(t).winograd4_in(&job));
-    else
-        CALL(t, (double)(WINOGRAD4_TERMS * job.channels * job.n), plain_winograd4_in(&job));
-    for (size_t i = 0; i < (size_t)WINOGRAD4_TERMS * job.channels;
-         i++) /* behind the tiles: anything */
-        memset(job.v + i * job.ldv + job.n, 0, (job.ldv - job.n) * sizeof(float));
-    leaves_reals(t, job.v, WINOGRAD4_TERMS * job.step, sum_bound(9));
-}
-
-static inline void plain_winograd4_out(const struct winograd_out_job *job)
-{
-    const float p = 0.625f, q = 1.5f;
-    const float a[4][6] = {{1, 1, 1, 1, 1, 0},
-                           {0, p, -p, q, -q, 0},
-                           {0, p * p, p * p, q * q, q * q, 0},
-                           {0, p * p * p, -p * p * p, q * q * q, -q * q * q, 1}};
-    for (size_t i = 0; i < (size_t)job->rows * job->oh * job->ow; i++) {
-        const size_t o = i / (job->oh * job->ow), at = i % (job->oh * job->ow);
-        const size_t oy = at / job->ow, ox = at % job->ow;
-        const float *m = job->m + o * job->ldm + oy / 4 * job->across + ox / 4;
-        float sum = job->bias[o];
-        for (size_t t = 0; t < WINOGRAD4_TERMS; t++)
-            sum += a[oy % 4][t / 6] * a[ox % 4][t % 6] * m[t * job->step];
-        job->y[o * job->ldy + at] = sum > 0 ? sum : 0;
-    }
 }
 
 static void trial_winograd4_out(struct trial *t)
 {
-    struct winograd_out_job job = {.rows = size(t, 1, 8, 16),
-                                   .oh = size(t, 1, 12, 14),
-                                   .ow = size(t, 1, 16, 56),
-                                   .ldm = 64,
-                                   .act = {ACT_RELU, 0, 0}};
+    struct winograd_out_job job = {
+        .rows = 16, .oh = 14, .ow = 56, .ldm = 64, .act = {ACT_RELU, 0, 0}};
     job.across = (job.ow + 3) / 4;
     job.n = job.across * ((job.oh + 3) / 4);
     job.step = job.rows * job.ldm;
@@ -356,20 +204,16 @@ static void trial_winograd4_out(struct trial *t)
     job.y = take(t, job.rows * job.ldy * sizeof(float));
     if (dense_of(t).winograd4_out)
         CALL(t, (double)(WINOGRAD4_TERMS * job.rows * job.n), dense_of(t).winograd4_out(&job));
-    else
-        CALL(t, (double)(WINOGRAD4_TERMS * job.rows * job.n), plain_winograd4_out(&job));
-    leaves_reals(t, job.y, job.rows * job.ldy, sum_bound(100));
 }
 
 static void trial_pack_rows_f32(struct trial *t)
 {
-    const uint32_t rows = size(t, 1, 40, 256), k = size(t, 1, 60, 512), mr = 8;
+    const uint32_t rows = 256, k = 512, mr = 8;
     size_t n = (size_t)(rows + mr - 1) / mr * mr * k;
     float *w = reals(t, (size_t)rows * k), *to = take(t, n * sizeof *to);
     CALL(t, (double)rows * k,
          dense_of(t).pack_rows_f32(
              &(struct pack_rows_job){w, to, k, 1, rows, k, mr, (size_t)mr * k}));
-    leaves_bytes(t, to, n * sizeof *to);
 }
 
 /* ---- kernels of one order: bits, not bounds -------------------------------------------------- */
@@ -470,69 +314,66 @@ static inline struct sparse_kernels sparse_forcing(enum run_form_kind kind)
     return k;
 }
 
-static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t centroids,
-                              bool dense)
+static inline struct run_form *form_of(struct trial *t, enum run_form_kind kind, uint32_t centroids,
+                                       struct weight_case *c)
 {
     struct pith_kernels table = {.sparse = sparse_forcing(kind)};
-    struct sparse_kernels k;
-    struct weight_want want = {.rows = size(t, 1, 40, 300),
-                               .cols = size(t, 64, 400, 1024),
+    struct weight_want want = {.rows = 300,
+                               .cols = 1024,
                                .density = 0.1,
-                               .dense = dense,
+                               .dense = kind >= FORM_DENSE4 && kind <= FORM_DENSE8,
                                .n_centroids = centroids,
                                .n_groups = 1,
                                .scale = 1};
-    struct weight_case c = case_new(&want, &seed);
     struct run_form_need need;
-    assert_int_equal(pith_run_form_need(&c.w, c.rows, c.cols, &table.sparse, &need), PITH_OK);
+    *c = case_new(&want, &seed);
+    assert_int_equal(pith_run_form_need(&c->w, c->rows, c->cols, &table.sparse, &need), PITH_OK);
     struct run_form *form = take(t, need.bytes);
     struct op_env env = {.kernels = &table, .scratch = take(t, need.scratch_bytes)};
-    assert_int_equal(pith_run_form_build(&env, &c.w, c.rows, c.cols, form), PITH_OK);
-    assert_true(t->timed ? form->kind == (uint32_t)kind : true);
+    assert_int_equal(pith_run_form_build(&env, &c->w, c->rows, c->cols, form), PITH_OK);
+    assert_int_equal(form->kind, kind);
+    return form;
+}
+
+static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t centroids)
+{
+    struct sparse_kernels k;
+    struct weight_case c;
+    struct run_form *form = form_of(t, kind, centroids, &c);
     float *x = reals(t, c.cols), *y = take(t, c.rows * sizeof *y);
     pith_sparse_kernels_fill(&k, t->features);
     CALL(t, c.w.nnz, pith_run_form_matvec(&k, form, x, y, 0, pith_run_form_units(form)));
-    leaves_reals(t, y, c.rows, sum_bound(dense ? c.cols : c.cols / 4));
     case_free(&c);
 }
 
 /* Several rows of x at once. */
 static inline void trial_form_rows(struct trial *t, enum run_form_kind kind, uint32_t centroids)
 {
-    uint32_t m = size(t, 2, 19, 8);
-    struct weight_want want = {.rows = size(t, 1, 40, 300),
-                               .cols = size(t, 64, 900, 1024),
-                               .density = 0.1,
-                               .dense = kind != FORM_WINDOW,
-                               .n_centroids = centroids,
-                               .n_groups = 1,
-                               .scale = 1};
-    struct pith_kernels table = {.sparse = sparse_forcing(kind)};
+    enum { ROWS = 8 };
     struct sparse_kernels k;
-    struct weight_case c = case_new(&want, &seed);
-    struct run_form_need need;
-    assert_int_equal(pith_run_form_need(&c.w, c.rows, c.cols, &table.sparse, &need), PITH_OK);
-    struct run_form *form = take(t, need.bytes);
-    struct op_env env = {.kernels = &table, .scratch = take(t, need.scratch_bytes)};
-    assert_int_equal(pith_run_form_build(&env, &c.w, c.rows, c.cols, form), PITH_OK);
-    float *x = reals(t, (size_t)m * c.cols), *y = take(t, (size_t)m * c.rows * sizeof *y);
+    struct weight_case c;
+    struct run_form *form = form_of(t, kind, centroids, &c);
+    float *x = reals(t, ROWS * (size_t)c.cols), *y = take(t, ROWS * (size_t)c.rows * sizeof *y);
     pith_sparse_kernels_fill(&k, t->features);
-    CALL(t, (double)c.w.nnz * m,
-         pith_run_form_rows(&k, &(struct run_form_rows){form, x, y, m}, 0,
+    CALL(t, (double)c.w.nnz * ROWS,
+         pith_run_form_rows(&k, &(struct run_form_rows){form, x, y, ROWS}, 0,
                             pith_run_form_units(form)));
-    leaves_reals(t, y, (size_t)m * c.rows, sum_bound(want.dense ? c.cols : c.cols / 4));
     case_free(&c);
 }
 
-static void trial_window_rows(struct trial *t)
-{
-    trial_form_rows(t, FORM_WINDOW, 32);
-}
-
-static void trial_dense4_rows(struct trial *t)
-{
-    trial_form_rows(t, FORM_DENSE4, 16);
-}
+#define TRIAL_FORM(name, run, kind, centroids)                                                     \
+    static void trial_##name(struct trial *t)                                                      \
+    {                                                                                              \
+        run(t, kind, centroids);                                                                   \
+    }
+TRIAL_FORM(csr_value, trial_form, FORM_CSR_VALUE, 0)
+TRIAL_FORM(csr_codebook, trial_form, FORM_CSR_CODEBOOK, 200)
+TRIAL_FORM(window, trial_form, FORM_WINDOW, 32)
+TRIAL_FORM(dense4, trial_form, FORM_DENSE4, 16)
+TRIAL_FORM(dense5, trial_form, FORM_DENSE5, 32)
+TRIAL_FORM(dense8, trial_form, FORM_DENSE8, 256)
+TRIAL_FORM(window_rows, trial_form_rows, FORM_WINDOW, 32)
+TRIAL_FORM(dense4_rows, trial_form_rows, FORM_DENSE4, 16)
 
 static void trial_dense5_rows(struct trial *t)
 {
@@ -541,9 +382,9 @@ static void trial_dense5_rows(struct trial *t)
 
 static void trial_quads(struct trial *t)
 {
-    uint32_t n = size(t, 1, QUAD_WIDTH_MAX, 32);
-    struct weight_want want = {.rows = size(t, 1, 300, 512),
-                               .cols = size(t, 64, 400, 1024),
+    uint32_t n = 32;
+    struct weight_want want = {.rows = 512,
+                               .cols = 1024,
                                .density = 0.1,
                                .n_centroids = n % 2 ? 0 : 16,
                                .n_groups = 1,
@@ -568,38 +409,7 @@ static void trial_quads(struct trial *t)
                             .act = {ACT_RELU, 0, 0}};
     pith_sparse_kernels_fill(&k, t->features);
     CALL(t, (double)c.w.nnz * n, k.quads(&job));
-    leaves_reals(t, job.y, (size_t)c.rows * n, sum_bound(c.cols / 4));
     case_free(&c);
-}
-
-static void trial_csr_value(struct trial *t)
-{
-    trial_form(t, FORM_CSR_VALUE, 0, false);
-}
-
-static void trial_csr_codebook(struct trial *t)
-{
-    trial_form(t, FORM_CSR_CODEBOOK, 200, false);
-}
-
-static void trial_window(struct trial *t)
-{
-    trial_form(t, FORM_WINDOW, 32, false);
-}
-
-static void trial_dense4(struct trial *t)
-{
-    trial_form(t, FORM_DENSE4, 16, true);
-}
-
-static void trial_dense5(struct trial *t)
-{
-    trial_form(t, FORM_DENSE5, 32, true);
-}
-
-static void trial_dense8(struct trial *t)
-{
-    trial_form(t, FORM_DENSE8, 256, true);
 }
 
 #endif
