@@ -61,6 +61,37 @@ static struct pith_buffer decoder(const struct names *names)
     return packed;
 }
 
+/* A generator of a file that is in memory. */
+struct opened {
+    struct pith_buffer file;
+    struct pith_plans *p;
+    struct pith_generator *g;
+    struct pith_error err;
+    const float *logits; /* of the last run, n numbers a token */
+    uint32_t n;
+};
+
+static struct opened open_generator(struct pith_buffer file, const struct pith_opts *opts)
+{
+    struct opened o = {.file = file};
+    if (pith_plans_open(file.data, file.bytes, opts, &o.p, &o.err) ||
+        pith_generator_open(o.p, &o.g, &o.err))
+        fail_msg("%s", o.err.text);
+    return o;
+}
+
+static enum pith_status run(struct opened *o, const int64_t *ids, uint32_t n)
+{
+    return pith_generator_run(o->g, ids, n, &o->logits, &o->n, &o->err);
+}
+
+static void close_generator(struct opened *o)
+{
+    pith_generator_close(o->g);
+    pith_plans_close(o->p);
+    pith_buffer_free(&o->file);
+}
+
 /* Row i of the table is least at i + 1 (of the last row at 3 no more), so the best of -row is that.
  */
 TEST(test_cache)
@@ -69,36 +100,28 @@ TEST(test_cache)
                                        {"decoder_input_ids", "past.x", "present.x", false, false},
                                        {"tokens", "past_x", "present_x", false, false}};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        struct pith_buffer b = decoder(&all[k]);
-        struct pith_plans *p = NULL;
-        struct pith_generator *g = NULL;
-        struct pith_error err = {0};
-        const float *logits;
-        uint32_t n;
-        assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
-        assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
-        assert_int_equal(pith_generator_check(g, 7, &err), PITH_OK);
-        assert_int_equal(pith_generator_check(g, 8, &err), PITH_ERR_ARGUMENT);
-        assert_string_equal(err.text, "size P is 7, 0 to 6 are possible");
+        struct opened o = open_generator(decoder(&all[k]), NULL);
+        assert_int_equal(pith_generator_check(o.g, 7, &o.err), PITH_OK);
+        assert_int_equal(pith_generator_check(o.g, 8, &o.err), PITH_ERR_ARGUMENT);
+        assert_string_equal(o.err.text, "size P is 7, 0 to 6 are possible");
         for (int again = 0; again < 2; again++) {
             const int64_t prompt[] = {2, 1, 0};
             int64_t id;
-            pith_generator_restart(g);
-            assert_int_equal(pith_generator_run(g, prompt, 3, &logits, &n, &err), PITH_OK);
-            assert_int_equal(n, WIDTH);
-            id = pith_choose_token(logits, n, 0, 0, NULL);
+            pith_generator_restart(o.g);
+            assert_int_equal(run(&o, prompt, 3), PITH_OK);
+            assert_int_equal(o.n, WIDTH);
+            id = pith_choose_token(o.logits, o.n, 0, 0, NULL);
             assert_int_equal(id, 1);
-            assert_int_equal(pith_generator_run(g, &id, 1, &logits, &n, &err), PITH_OK);
-            id = pith_choose_token(logits, n, 0, 0, NULL);
+            assert_int_equal(run(&o, &id, 1), PITH_OK);
+            id = pith_choose_token(o.logits, o.n, 0, 0, NULL);
             assert_int_equal(id, 2);
             /* All rows so far, oldest first; the last is what was given. */
             static const uint32_t least[] = {3, 2, 1, 2};
             for (uint32_t i = 0; i < 4 * WIDTH; i++)
-                assert_true(logits[(int)i - 3 * WIDTH] == (i % WIDTH == least[i / WIDTH] ? 1 : -1));
+                assert_true(o.logits[(int)i - 3 * WIDTH] ==
+                            (i % WIDTH == least[i / WIDTH] ? 1 : -1));
         }
-        pith_generator_close(g);
-        pith_plans_close(p);
-        pith_buffer_free(&b);
+        close_generator(&o);
     }
 }
 
@@ -107,43 +130,31 @@ TEST(test_copied_cache)
 {
     enum { TOKENS = 7 };
     static const int64_t ids[TOKENS] = {2, 1, 0, 3, 3, 0, 2};
-    struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", false, true});
-    struct pith_plans *p = NULL;
-    struct pith_generator *g = NULL;
-    struct pith_error err = {0};
-    const float *logits;
-    uint32_t n;
-    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
-    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+    struct opened o =
+        open_generator(decoder(&(struct names){"ids", "past.x", "present.x", false, true}), NULL);
     for (int again = 0; again < 2; again++) {
-        pith_generator_restart(g);
+        pith_generator_restart(o.g);
         for (uint32_t length = 1; length <= TOKENS; length++) {
-            assert_int_equal(pith_generator_run(g, ids + length - 1, 1, &logits, &n, &err),
-                             PITH_OK);
-            const float *all = logits + 2 - 4 * length; /* [2, length, 2] */
+            assert_int_equal(run(&o, ids + length - 1, 1), PITH_OK);
+            const float *all = o.logits + 2 - 4 * length; /* [2, length, 2] */
             for (uint32_t i = 0; i < 4 * length; i++) {
                 const uint32_t head = i / (2 * length), token = i / 2 % length;
                 const int64_t element = ids[token] * WIDTH + head * 2 + i % 2;
                 assert_true(all[i] == (element % 5 == 1 ? 1.0f : -1.0f));
             }
         }
-        assert_int_equal(pith_generator_run(g, ids, 1, &logits, &n, &err), PITH_ERR_ARGUMENT);
+        assert_int_equal(run(&o, ids, 1), PITH_ERR_ARGUMENT);
     }
-    pith_generator_close(g);
-    pith_plans_close(p);
-    pith_buffer_free(&b);
+    close_generator(&o);
 }
 
 /* A run that fails, here for an input of another type, leaves the cache as it was. */
 TEST(test_failed_run)
 {
-    struct pith_buffer b = decoder(&(struct names){"ids", "past.x", "present.x", true, false});
-    struct pith_plans *p = NULL;
-    struct pith_generator *g = NULL;
-    struct pith_error err = {0};
-    const float *logits, zero[WIDTH] = {0};
+    struct opened o =
+        open_generator(decoder(&(struct names){"ids", "past.x", "present.x", true, false}), NULL);
+    const float zero[WIDTH] = {0};
     const int64_t ids[] = {0, 3};
-    uint32_t n;
     struct pith_tensor right = {.type = PITH_F32,
                                 .rank = 2,
                                 .dim = {1, WIDTH},
@@ -151,39 +162,29 @@ TEST(test_failed_run)
                                 .bytes = sizeof zero};
     struct pith_tensor wrong = right;
     wrong.type = PITH_I32;
-    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
-    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
-    assert_int_equal(pith_generator_give(g, 2, &right), PITH_OK);
+    assert_int_equal(pith_generator_give(o.g, 2, &right), PITH_OK);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(pith_generator_run(g, ids + i % 2, 1, &logits, &n, &err), PITH_OK);
+        assert_int_equal(run(&o, ids + i % 2, 1), PITH_OK);
     for (uint32_t failed = 1; failed < 3; failed++) {
-        assert_int_equal(pith_generator_give(g, 2, &wrong), PITH_OK);
-        assert_int_equal(pith_generator_run(g, ids, failed, &logits, &n, &err), PITH_ERR_ARGUMENT);
+        assert_int_equal(pith_generator_give(o.g, 2, &wrong), PITH_OK);
+        assert_int_equal(run(&o, ids, failed), PITH_ERR_ARGUMENT);
     }
-    assert_int_equal(pith_generator_give(g, 2, &right), PITH_OK);
-    assert_int_equal(pith_generator_run(g, ids, 1, &logits, &n, &err), PITH_OK);
+    assert_int_equal(pith_generator_give(o.g, 2, &right), PITH_OK);
+    assert_int_equal(run(&o, ids, 1), PITH_OK);
     for (uint32_t i = 0; i < 5; i++) /* rows 0, 3, 0, 3, 0: of 0 element 1 is the largest */
-        assert_int_equal(pith_choose_token(logits - (4 - (int)i) * WIDTH, WIDTH, 0, 0, NULL),
+        assert_int_equal(pith_choose_token(o.logits - (4 - (int)i) * WIDTH, WIDTH, 0, 0, NULL),
                          i % 2 ? 0 : 1);
-    pith_generator_close(g);
-    pith_plans_close(p);
-    pith_buffer_free(&b);
+    close_generator(&o);
 }
 
 /* A state without its next value is an input that must be given, or paired by hand. */
 TEST(test_other_names)
 {
-    struct pith_buffer b = decoder(&(struct names){"ids", "before", "after", false, false});
-    struct pith_plans *p = NULL;
-    struct pith_generator *g = NULL;
-    struct pith_error err = {0};
-    const float *logits;
-    uint32_t n;
+    struct opened o =
+        open_generator(decoder(&(struct names){"ids", "before", "after", false, false}), NULL);
     const int64_t ids[] = {1, 0, 2};
-    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
-    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
-    assert_int_equal(pith_generator_run(g, ids, 1, &logits, &n, &err), PITH_ERR_ARGUMENT);
-    assert_string_equal(err.text, "input 'before' has no value");
+    assert_int_equal(run(&o, ids, 1), PITH_ERR_ARGUMENT);
+    assert_string_equal(o.err.text, "input 'before' has no value");
     float x[2 * WIDTH] = {0};
     struct pith_tensor t = {.name = "before",
                             .name_bytes = 6,
@@ -192,30 +193,28 @@ TEST(test_other_names)
                             .dim = {2, WIDTH},
                             .bytes = sizeof x,
                             .data = x};
-    assert_int_equal(pith_generator_give(g, 0, &t), PITH_ERR_ARGUMENT); /* the ids */
-    assert_int_equal(pith_generator_give(g, 2, &t), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_generator_give(g, 1, &t), PITH_OK);
+    assert_int_equal(pith_generator_give(o.g, 0, &t), PITH_ERR_ARGUMENT); /* the ids */
+    assert_int_equal(pith_generator_give(o.g, 2, &t), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_generator_give(o.g, 1, &t), PITH_OK);
     /* without a cache all tokens run again, at most the last nine */
     for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
+        assert_int_equal(run(&o, ids, 3), PITH_OK);
     struct pith_plan *plan;
-    assert_int_equal(pith_plans_get(p, 1, &plan, &err), PITH_OK);
+    assert_int_equal(pith_plans_get(o.p, 1, &plan, &o.err), PITH_OK);
     assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
     assert_int_equal(t.dim[1], 9);
     for (uint32_t i = 0; i < 9; i++)
         assert_int_equal(((const int64_t *)pith_plan_input_data(plan, 0))[i], ids[i % 3]);
-    assert_int_equal(pith_generator_pair(g, 0, 0), PITH_ERR_ARGUMENT);
-    pith_generator_restart(g);
-    assert_int_equal(pith_generator_pair(g, 1, 0), PITH_OK);
-    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
-    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
-    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_OK);
-    assert_int_equal(pith_generator_run(g, ids, 3, &logits, &n, &err), PITH_ERR_ARGUMENT); /* P 9 */
-    assert_int_equal(pith_generator_pair(g, 1, 0), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_generator_give(g, 1, &t), PITH_ERR_ARGUMENT);
-    pith_generator_close(g);
-    pith_plans_close(p);
-    pith_buffer_free(&b);
+    assert_int_equal(pith_generator_pair(o.g, 0, 0), PITH_ERR_ARGUMENT);
+    pith_generator_restart(o.g);
+    assert_int_equal(pith_generator_pair(o.g, 1, 0), PITH_OK);
+    assert_int_equal(run(&o, ids, 3), PITH_OK);
+    assert_int_equal(run(&o, ids, 3), PITH_OK);
+    assert_int_equal(run(&o, ids, 3), PITH_OK);
+    assert_int_equal(run(&o, ids, 3), PITH_ERR_ARGUMENT); /* P 9 */
+    assert_int_equal(pith_generator_pair(o.g, 1, 0), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_generator_give(o.g, 1, &t), PITH_ERR_ARGUMENT);
+    close_generator(&o);
 }
 
 /* ids [1, S]; new = relu(rows of a table), next value of y; scores y + new. growing: also
@@ -268,30 +267,20 @@ static void check_sum(const float *logits, int64_t last, int64_t id)
 /* A cache grows while another state lies in the memory that it had. */
 TEST(test_states_share_memory)
 {
-    struct pith_buffer b = two_states(true);
-    struct pith_plans *p = NULL;
-    struct pith_generator *g = NULL;
-    struct pith_error err = {0};
-    const float *logits;
-    uint32_t n;
-    assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
-    assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+    struct opened o = open_generator(two_states(true), NULL);
     for (int again = 0; again < 2; again++) {
-        pith_generator_restart(g);
+        pith_generator_restart(o.g);
         for (int64_t i = 0; i < 40; i++) {
             const int64_t id = i * i % WIDTH;
-            assert_int_equal(pith_generator_run(g, &id, 1, &logits, &n, &err), PITH_OK);
-            check_sum(logits, i ? (i - 1) * (i - 1) % WIDTH : -1, id);
+            assert_int_equal(run(&o, &id, 1), PITH_OK);
+            check_sum(o.logits, i ? (i - 1) * (i - 1) % WIDTH : -1, id);
             /* more tokens than y has room for: the cache has grown, and may again */
             const int64_t many[9] = {0};
             for (uint32_t more = 2; more <= 8; more += 3)
-                assert_int_equal(pith_generator_run(g, many, more, &logits, &n, &err),
-                                 PITH_ERR_ARGUMENT);
+                assert_int_equal(run(&o, many, more), PITH_ERR_ARGUMENT);
         }
     }
-    pith_generator_close(g);
-    pith_plans_close(p);
-    pith_buffer_free(&b);
+    close_generator(&o);
 }
 
 static int stop_in(void *user)
@@ -304,35 +293,25 @@ static int stop_in(void *user)
 TEST(test_stopped_run)
 {
     for (int growing = 0; growing < 2; growing++) {
-        struct pith_buffer b = two_states(growing);
-        struct pith_plans *p = NULL;
-        struct pith_generator *g = NULL;
-        struct pith_error err = {0};
         struct pith_opts opts;
-        const float *logits;
-        uint32_t n;
         int left = 0;
         pith_opts_init(&opts, sizeof opts);
         opts.stop = stop_in;
         opts.stop_user = &left;
-        assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p, &err), PITH_OK);
-        assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
+        struct opened o = open_generator(two_states(growing), &opts);
         int64_t last = -1;
         for (int64_t i = 0; i < 12; i++) {
             const int64_t id = (i + 1) % WIDTH, other = i % WIDTH;
             left = i % 3 ? 0 : 1 + (int)i / 3 % 2;
             if (left) {
-                assert_int_equal(pith_generator_run(g, &other, 1, &logits, &n, &err),
-                                 PITH_ERR_STOPPED);
+                assert_int_equal(run(&o, &other, 1), PITH_ERR_STOPPED);
                 last = growing ? last : -1;
             }
-            assert_int_equal(pith_generator_run(g, &id, 1, &logits, &n, &err), PITH_OK);
-            check_sum(logits, last, id);
+            assert_int_equal(run(&o, &id, 1), PITH_OK);
+            check_sum(o.logits, last, id);
             last = id;
         }
-        pith_generator_close(g);
-        pith_plans_close(p);
-        pith_buffer_free(&b);
+        close_generator(&o);
     }
 }
 
@@ -531,34 +510,26 @@ TEST(test_last_row)
 {
     static const int64_t prompt[] = {2, 8, 0, 3, 1, 7};
     for (uint32_t k = 0; k < 4; k++) {
-        struct pith_buffer b = scorer(k % 2, k / 2);
-        struct pith_plans *p = NULL;
-        struct pith_generator *g = NULL;
+        struct opened o = open_generator(scorer(k % 2, k / 2), NULL);
         struct pith_plan *plan;
         struct pith_tensor t;
-        struct pith_error err = {0};
-        const float *scores, *all;
-        uint32_t n;
-        assert_int_equal(pith_plans_open(b.data, b.bytes, NULL, &p, &err), PITH_OK);
-        assert_int_equal(pith_generator_open(p, &g, &err), PITH_OK);
-        assert_int_equal(pith_generator_run(g, prompt, 6, &scores, &n, &err), PITH_OK);
-        assert_int_equal(n, 70);
+        const float *all;
+        assert_int_equal(run(&o, prompt, 6), PITH_OK);
+        assert_int_equal(o.n, 70);
         /* plans of all rows are others */
-        assert_int_equal(pith_plans_get(p, 1, &plan, &err), PITH_OK);
+        assert_int_equal(pith_plans_get(o.p, 1, &plan, &o.err), PITH_OK);
         assert_int_equal(pith_plan_output(plan, 0, &t), PITH_OK);
         assert_int_equal(t.dim[1], 6);
         all = (const float *)t.data + 5 * 70;
-        assert_int_equal(scores == all, k / 2);
+        assert_int_equal(o.logits == all, k / 2);
         memcpy(pith_plan_input_data(plan, 0), prompt, sizeof prompt);
         float kept[70];
-        memcpy(kept, scores, sizeof kept);
+        memcpy(kept, o.logits, sizeof kept);
         assert_int_equal(pith_plan_run(plan), PITH_OK);
         for (uint32_t i = 0; i < 70; i++)
             assert_float_equal(kept[i], all[i], 1e-5);
         assert_true(fabsf(kept[0] - kept[1]) > 1e-3f);
-        pith_generator_close(g);
-        pith_plans_close(p);
-        pith_buffer_free(&b);
+        close_generator(&o);
     }
 }
 
