@@ -50,13 +50,12 @@ static inline void closure_fill(struct pith_plan *plan)
 /* NULL: it cannot be planned, or run to its end. */
 static inline struct pith_session *closure_run(const struct pith_buffer *file)
 {
-    struct pith_opts opts;
     struct pith_session *s = NULL;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = PITH_FLAG_NO_FUSION;
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.max_bytes = CLOSURE_PLAN_BYTES;
-    opts.max_steps = CLOSURE_STEPS;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .flags = PITH_FLAG_NO_FUSION,
+                             .cpu_mask = PITH_CPU_REF,
+                             .max_bytes = CLOSURE_PLAN_BYTES,
+                             .max_steps = CLOSURE_STEPS};
     if (pith_open_memory(file->data, file->bytes, &opts, &s, NULL))
         return NULL;
     closure_fill(pith_plan_of(s));

@@ -338,10 +338,8 @@ static void run_integers(const struct pith_model *m, const float *x, float *y)
 {
     struct pith_buffer file;
     struct pith_session *session = NULL;
-    struct pith_opts o;
     struct pith_error err = {0};
-    pith_opts_init(&o, sizeof o);
-    o.batch = IMAGES;
+    struct pith_opts o = {.size_bytes = sizeof o, .batch = IMAGES};
     if (pith_model_pack(m, NULL, &file, &err) ||
         pith_open_memory(file.data, file.bytes, &o, &session, &err))
         fail_msg("%s", err.text);

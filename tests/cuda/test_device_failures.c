@@ -187,13 +187,10 @@ TEST(test_caches)
     struct pith_cuda *cuda;
     assert_int_equal(pith_cuda_open(0, &cuda, &err), PITH_OK);
     for (uint32_t n = 0; n < 2; n++) {
-        struct pith_opts opts;
         struct pith_plans *plans;
         struct pith_plan *plan;
         struct pith_cuda_plan *p = NULL;
-        pith_opts_init(&opts, sizeof opts);
-        opts.n_caches = n;
-        opts.caches = &cache;
+        struct pith_opts opts = {.size_bytes = sizeof opts, .n_caches = n, .caches = &cache};
         assert_int_equal(pith_plans_open(file.data, file.bytes, &opts, &plans, &err), PITH_OK);
         assert_int_equal(pith_plans_get(plans, 1, &plan, &err), PITH_OK);
         assert_int_equal(pith_cuda_plan_new(cuda, plan, &p, &err),

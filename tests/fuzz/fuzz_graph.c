@@ -97,12 +97,11 @@ static void compare_output(const struct pith_plan *a, const struct pith_plan *b,
 /* False: it could not be run both ways within the limits. */
 static bool run_both_ways(const struct pith_buffer *file, bool compare, double largest)
 {
-    struct pith_opts opts;
     struct pith_plan *reference, *best;
-    pith_opts_init(&opts, sizeof opts);
-    opts.max_bytes = MAX_PLAN_BYTES;
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = PITH_FLAG_NO_FUSION;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .max_bytes = MAX_PLAN_BYTES,
+                             .cpu_mask = PITH_CPU_REF,
+                             .flags = PITH_FLAG_NO_FUSION};
     void *a = run(file, &opts, &reference);
     opts.cpu_mask = 0;
     opts.flags = 0;
@@ -122,10 +121,8 @@ static bool run_both_ways(const struct pith_buffer *file, bool compare, double l
 static void compare_files(const struct pith_buffer *x, const struct pith_buffer *y, bool compare,
                           double largest)
 {
-    struct pith_opts opts;
     struct pith_plan *p, *q;
-    pith_opts_init(&opts, sizeof opts);
-    opts.max_bytes = MAX_PLAN_BYTES;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .max_bytes = MAX_PLAN_BYTES};
     void *a = run(x, &opts, &p), *b = run(y, &opts, &q);
     if (a && b) {
         must(pith_plan_output_count(p) == pith_plan_output_count(q));

@@ -203,12 +203,10 @@ static float *output_of(const uint8_t *data, size_t n, const struct graph *g,
 
 static void run_both_ways(const uint8_t *data, size_t n, const struct graph *g)
 {
-    struct pith_opts opts;
     struct watched w = {.small = gentle(g)};
     uint64_t bytes = 0, ref_bytes = 0;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = PITH_FLAG_NO_CHECKSUM;
-    opts.max_bytes = MAX_PLAN_BYTES;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .flags = PITH_FLAG_NO_CHECKSUM, .max_bytes = MAX_PLAN_BYTES};
     float *best = output_of(data, n, g, &opts, &bytes);
     opts.cpu_mask = PITH_CPU_REF;
     opts.observe = watch;

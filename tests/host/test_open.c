@@ -179,11 +179,9 @@ static void changed_under(uint32_t flags, const uint8_t *bytes, size_t n)
 {
     size_t kept;
     static const uint8_t other[sizeof image];
-    struct pith_opts o;
     struct pith_session *s;
     struct pith_error err;
-    pith_opts_init(&o, sizeof o);
-    o.flags = flags;
+    struct pith_opts o = {.size_bytes = sizeof o, .flags = flags};
     if (pith_open(path, &o, &s, &err))
         fail_msg("%s", err.text);
     write_file(other, sizeof other);
@@ -244,10 +242,8 @@ TEST(test_mapped)
     size_t n = make_large(large), got;
     write_file(large, n);
     for (int way = 0; way < 3; way++) {
-        struct pith_opts o;
         struct pith_session *s;
-        pith_opts_init(&o, sizeof o);
-        o.flags = way == 1 ? PITH_OPEN_READ : 0;
+        struct pith_opts o = {.size_bytes = sizeof o, .flags = way == 1 ? PITH_OPEN_READ : 0};
         fault.call = way == 2 ? "mmap" : NULL;
         fault.after = 0;
         assert_int_equal(pith_open(path, &o, &s, NULL), PITH_OK);
@@ -329,10 +325,8 @@ TEST(test_long_pipes)
         int ends[2];
         char name[32];
         struct pith_session *s;
-        struct pith_opts o;
         struct pith_error err;
-        pith_opts_init(&o, sizeof o);
-        o.max_bytes = i < 5 ? limits[i] : 0;
+        struct pith_opts o = {.size_bytes = sizeof o, .max_bytes = i < 5 ? limits[i] : 0};
         assert_int_equal(pipe(ends), 0);
         pid_t child = fork();
         if (child == 0) {
@@ -544,10 +538,8 @@ TEST(test_refusals)
 TEST(test_limit)
 {
     struct pith_session *s;
-    struct pith_opts opts;
     struct pith_error err;
-    pith_opts_init(&opts, sizeof opts);
-    opts.max_bytes = 1000;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .max_bytes = 1000};
     assert_int_equal(pith_open_memory(image, sizeof image, &opts, &s, &err), PITH_ERR_LIMIT);
     assert_string_equal(err.text, "would exceed a limit");
     opts.max_bytes = 0;

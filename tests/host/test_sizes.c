@@ -338,8 +338,7 @@ TEST(test_apply)
 {
     struct pith_sizes *s = read_sizes(text);
     struct pith_error err;
-    struct pith_opts o;
-    pith_opts_init(&o, sizeof o);
+    struct pith_opts o = {.size_bytes = sizeof o};
     assert_int_equal(pith_sizes_set(s, "S", 11, &err), PITH_OK);
     assert_int_equal(pith_sizes_set(s, "S", 51, &err), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_sizes_set(s, "T", 1, &err), PITH_ERR_ARGUMENT);

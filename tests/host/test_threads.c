@@ -100,8 +100,7 @@ static void all_once(const struct pith_opts *opts, uint32_t n)
 TEST(test_every_piece_once)
 {
     for (uint32_t threads = 1; threads <= 5; threads++) {
-        struct pith_opts opts;
-        pith_opts_init(&opts, sizeof opts);
+        struct pith_opts opts = {.size_bytes = sizeof opts};
         assert_int_equal(pith_threads_start(&opts, threads), PITH_OK);
         assert_int_equal(pith_threads_count(&opts), threads);
         for (uint32_t n = 0; n < 40; n++)
@@ -135,9 +134,8 @@ static void hold_caller(void *arg, uint32_t i)
 
 TEST(test_worker_takes_the_rest)
 {
-    struct pith_opts opts;
     struct held h = {.caller = pthread_self()};
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
     opts.parallel_for(opts.parallel_user, 6, hold_caller, &h);
     pith_threads_stop(&opts);
@@ -155,9 +153,8 @@ static void *hammer(void *arg)
 
 TEST(test_callers_take_turns)
 {
-    struct pith_opts opts;
     pthread_t thread[4];
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_threads_start(&opts, 3), PITH_OK);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, hammer, &opts), 0);
@@ -236,8 +233,7 @@ static void meets(const struct pith_opts *opts)
 /* New threads, those that watch for the next job, and those that sleep. */
 TEST(test_really_parallel)
 {
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
     for (int i = 0; i < 100; i++) {
         meets(&opts);
@@ -276,9 +272,8 @@ static void slow_worker(void *arg, uint32_t i)
 
 TEST(test_caller_waits)
 {
-    struct pith_opts opts;
     struct slow_piece s = {.caller = pthread_self()};
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
     opts.parallel_for(opts.parallel_user, 2, slow_worker, &s);
     assert_true(atomic_load(&s.done));
@@ -295,8 +290,7 @@ TEST(test_fewer_threads)
     /* of four threads to be made: none, the first, the last, all but one, all refused */
     static const uint32_t masks[] = {0, 1, 8, 11, 15}, left[] = {5, 4, 4, 2, 1};
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
-        struct pith_opts opts;
-        pith_opts_init(&opts, sizeof opts);
+        struct pith_opts opts = {.size_bytes = sizeof opts};
         creations = n_joined = 0;
         refused_creations = masks[i];
         assert_int_equal(pith_threads_start(&opts, 5), PITH_OK);
@@ -322,8 +316,7 @@ TEST(test_nothing_without_locks)
         inits_left = -1;
         assert_memory_equal(&opts, &before, sizeof opts);
     }
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_threads_start(&opts, 3), PITH_OK);
     assert_int_equal(opts.threads, 3);
     pith_threads_stop(&opts);
@@ -341,8 +334,7 @@ static void one_after_the_other(void *user, uint32_t n, void (*body)(void *arg, 
 
 TEST(test_refusals)
 {
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     pith_threads_stop(&opts); /* nothing to stop */
     assert_int_equal(pith_threads_start(&opts, 1025), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_threads_start(NULL, 2), PITH_ERR_ARGUMENT);

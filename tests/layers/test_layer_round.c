@@ -101,9 +101,8 @@ TEST(rows_are_those_alone)
     for (int way = 0; way < 24; way++) {
         struct rows x;
         struct layer_factor f = factor_of(&r, false);
-        struct pith_opts threads;
         draw_rows(&r, &x);
-        pith_opts_init(&threads, sizeof threads);
+        struct pith_opts threads = {.size_bytes = sizeof threads};
         if (way & 1)
             check(pith_threads_start(&threads, 3));
         struct layer_round l = {.factor = &f,

@@ -95,11 +95,9 @@ static void put_frame(size_t i, float *x)
 
 static void detect(uint32_t cpu_mask, size_t n_frames)
 {
-    struct pith_opts opts;
     struct pith_session *s;
     struct pith_error err;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = cpu_mask;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = cpu_mask};
     if (pith_open_memory(vad.image.data, vad.image.bytes, &opts, &s, &err))
         fail_msg("%s", err.text);
     struct pith_plan *p = pith_plan_of(s);

@@ -65,9 +65,8 @@ FIXTURE(remove_file)
 
 static void load_once(uint32_t runs)
 {
-    struct pith_opts opts;
     struct pith_session *s = NULL;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_open(path, &opts, &s, NULL), PITH_OK);
     while (runs--)
         assert_int_equal(pith_plan_run(pith_plan_of(s)), PITH_OK);
@@ -76,10 +75,9 @@ static void load_once(uint32_t runs)
 
 TEST(runs)
 {
-    struct pith_opts opts;
     struct pith_session *s = NULL;
     unsigned long n = wanted("PITH_TEST_RUNS", 5000);
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     assert_int_equal(pith_open(path, &opts, &s, NULL), PITH_OK);
     for (int i = 0; i < 100; i++)
         assert_int_equal(pith_plan_run(pith_plan_of(s)), PITH_OK);

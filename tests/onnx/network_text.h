@@ -271,8 +271,7 @@ static inline struct running run_network(struct pith_model *m, const struct boun
 {
     struct running r = {.batch_open = m->batch_open};
     struct pith_error err = {0};
-    struct pith_opts o;
-    pith_opts_init(&o, sizeof o);
+    struct pith_opts o = {.size_bytes = sizeof o};
     if (pith_model_pack(m, NULL, &r.packed, &err) ||
         pith_sizes_open(r.packed.data, r.packed.bytes, &r.sizes, &err))
         fail_msg("%s: %s", text, err.text);

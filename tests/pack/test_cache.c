@@ -208,8 +208,7 @@ TEST(test_same_bits)
                                .shared = 1 + i / 4 % 2,
                                .k_axis = 1 + i / 8 % 2,
                                .v_axis = 1 + i / 16 % 2};
-        struct pith_opts opts;
-        pith_opts_init(&opts, sizeof opts);
+        struct pith_opts opts = {.size_bytes = sizeof opts};
         if (i / 32 == 1)
             opts.cpu_mask = PITH_CPU_REF;
         if (i / 32 == 2)
@@ -222,8 +221,7 @@ TEST(test_same_bits)
 /* Where the rows of two heads lie apart, nothing but Attention can read them; of one, anything. */
 TEST(test_other_readers)
 {
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     static const struct form all[] = {
         {1, 2, 1, 2, 2, ALSO_READ},       {1, 1, 2, 2, 2, ALSO_READ},
         {2, 2, 1, 1, 2, ALSO_READ},       {1, 2, 1, 1, 2, ALSO_READ},
@@ -268,10 +266,7 @@ static void check_one_row(uint32_t axis, uint32_t heads)
     struct pith_plans *p[2];
     struct pith_plan *plan[2];
     for (uint32_t k = 0; k < 2; k++) {
-        struct pith_opts opts;
-        pith_opts_init(&opts, sizeof opts);
-        opts.n_caches = k;
-        opts.caches = &cache;
+        struct pith_opts opts = {.size_bytes = sizeof opts, .n_caches = k, .caches = &cache};
         assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p[k], &err), PITH_OK);
         assert_int_equal(pith_plans_get(p[k], 1, &plan[k], &err), PITH_OK);
         struct sample_random r = sample_random_of(5);
@@ -308,12 +303,11 @@ TEST(test_batch)
     const struct form f = {1, 2, 1, 2, 1, OPEN_BATCH};
     struct pith_buffer b = decoder(&f);
     struct memory *m = aligned_alloc(64, sizeof *m);
-    struct pith_opts opts;
     struct pith_plan *plan, *plain;
     struct pith_tensor a;
     assert_non_null(m);
     clear_memory(m, &f, ROOM);
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     struct pith_plans *with = open_plans(&b, &opts, m), *without = open_plans(&b, &opts, NULL);
     struct sample_random r = sample_random_of(3);
     assert_int_equal(pith_plans_get(with, 2, &plan, NULL), PITH_OK);
@@ -356,9 +350,8 @@ TEST(test_not_used)
     struct memory *m = aligned_alloc(64, sizeof *m);
     assert_non_null(m);
     for (uint32_t i = 0; i < 13; i++) {
-        struct pith_opts opts;
         struct pith_plan *plan;
-        pith_opts_init(&opts, sizeof opts);
+        struct pith_opts opts = {.size_bytes = sizeof opts};
         /* 3 + 2 rows do not fit; memory has no such address */
         clear_memory(m, &f, i < 8 || i == 12 ? ROOM : i == 8 ? 4 : UINT32_MAX);
         opts.flags = i == 0 || i == 10 ? PITH_FLAG_NO_FUSION : 0;
@@ -386,10 +379,8 @@ TEST(test_not_used)
         pith_plans_close(p);
     }
     assert_true(observed > 0);
-    struct pith_opts opts;
     struct pith_need need;
-    pith_opts_init(&opts, sizeof opts);
-    opts.n_caches = 1;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .n_caches = 1};
     assert_int_equal(pith_plan_size(b.data, b.bytes, &opts, &need), PITH_ERR_ARGUMENT);
     free(m);
     pith_buffer_free(&b);

@@ -47,10 +47,8 @@ static void survived(const uint8_t *p, size_t n)
 {
     struct pith_model *m = NULL;
     struct pith_session *s = NULL;
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = PITH_FLAG_NO_CHECKSUM;
-    opts.max_bytes = MAX_BYTES;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .flags = PITH_FLAG_NO_CHECKSUM, .max_bytes = MAX_BYTES};
     if (!pith_unpack(p, n, "damaged",
                      &(struct unpack_opts){.flags = PITH_FLAG_NO_CHECKSUM, .max_bytes = MAX_BYTES},
                      &m, NULL))

@@ -293,11 +293,8 @@ static int stop_in(void *user)
 TEST(test_stopped_run)
 {
     for (int growing = 0; growing < 2; growing++) {
-        struct pith_opts opts;
         int left = 0;
-        pith_opts_init(&opts, sizeof opts);
-        opts.stop = stop_in;
-        opts.stop_user = &left;
+        struct pith_opts opts = {.size_bytes = sizeof opts, .stop = stop_in, .stop_user = &left};
         struct opened o = open_generator(two_states(growing), &opts);
         int64_t last = -1;
         for (int64_t i = 0; i < 12; i++) {
@@ -378,9 +375,8 @@ TEST(test_other_dimensions)
         struct pith_generator *g[2];
         struct pith_error err = {0};
         for (uint32_t k = 0; k < 2; k++) {
-            struct pith_opts opts;
-            pith_opts_init(&opts, sizeof opts);
-            opts.flags = k ? PITH_FLAG_NO_FUSION : 0;
+            struct pith_opts opts = {.size_bytes = sizeof opts,
+                                     .flags = k ? PITH_FLAG_NO_FUSION : 0};
             assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p[k], &err), PITH_OK);
             assert_int_equal(pith_generator_open(p[k], &g[k], &err), PITH_OK);
             if (form)
@@ -423,12 +419,9 @@ TEST(test_own_caches)
     struct pith_plans *p = NULL;
     struct pith_generator *g = NULL;
     struct pith_error err = {0};
-    struct pith_opts opts;
     static _Alignas(64) float memory[9 * WIDTH];
     struct pith_cache cache = {1, 0, 0, 9, memory};
-    pith_opts_init(&opts, sizeof opts);
-    opts.n_caches = 1;
-    opts.caches = &cache;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .n_caches = 1, .caches = &cache};
     assert_int_equal(pith_plans_open(b.data, b.bytes, &opts, &p, &err), PITH_OK);
     assert_int_equal(pith_generator_open(p, &g, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "opts.caches"));

@@ -257,9 +257,7 @@ TEST(test_kept)
         *(float *)pith_plan_input_data(plan, 0) = (float)n;
         before = plan;
     }
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF};
     pith_plans_forget(p, &opts);
     assert_int_equal(pith_plans_get(p, 0, &plan, NULL), PITH_OK);
     struct pith_tensor t;

@@ -66,12 +66,10 @@ static inline void run_network(const struct pith_model *m, struct pith_model *no
                                uint64_t n, float *y)
 {
     struct network_run r = open_network(m, noted);
-    struct pith_opts o;
     struct pith_need need;
     struct pith_tensor out;
-    pith_opts_init(&o, sizeof o);
-    o.user = &r;
-    o.observe = noted ? note_output : NULL;
+    struct pith_opts o = {
+        .size_bytes = sizeof o, .user = &r, .observe = noted ? note_output : NULL};
     assert_int_equal(pith_plan_size(r.file.data, r.file.bytes, &o, &need), PITH_OK);
     r.memory = aligned_alloc(need.align, (need.bytes + need.align - 1) & ~(need.align - 1));
     assert_int_equal(pith_plan_init(r.memory, need.bytes, r.file.data, r.file.bytes, &o, &r.plan),

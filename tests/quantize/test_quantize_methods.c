@@ -293,10 +293,8 @@ static struct pith_buffer bytes_on(struct images *i, uint32_t cpu_mask, uint32_t
 {
     struct pith_model *m = network(3);
     struct pith_error err = {0};
-    struct pith_opts runtime;
     struct pith_buffer file = {0};
-    pith_opts_init(&runtime, sizeof runtime);
-    runtime.cpu_mask = cpu_mask;
+    struct pith_opts runtime = {.size_bytes = sizeof runtime, .cpu_mask = cpu_mask};
     assert_int_equal(pith_threads_start(&runtime, threads), PITH_OK);
     for (uint32_t v = 0; v < m->n_values; v++)
         if (!m->values[v].constant) {

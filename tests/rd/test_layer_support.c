@@ -359,8 +359,7 @@ TEST(blocks_go_by_price)
                              .price = 1};
     price_of(&c, 12, kept[0]);
     for (uint32_t threads = 1; threads <= 3; threads++) {
-        struct pith_opts runtime;
-        pith_opts_init(&runtime, sizeof runtime);
+        struct pith_opts runtime = {.size_bytes = sizeof runtime};
         check(pith_threads_start(&runtime, threads));
         c.runtime = &runtime;
         memset(kept[threads - 1], 1, sizeof kept[0]);
@@ -564,8 +563,7 @@ TEST(sweeps_keep_patterns)
             ((float *)m->values[m->nodes[0].in[2]].constant->data)[k] = -1000;
         memset(m->values[m->nodes[7].in[1]].constant->data, 0, i % 3 ? 30 * sizeof(float) : 0);
         for (uint32_t threads = 1; threads <= 3; threads++) {
-            struct pith_opts runtime;
-            pith_opts_init(&runtime, sizeof runtime);
+            struct pith_opts runtime = {.size_bytes = sizeof runtime};
             check(pith_threads_start(&runtime, threads));
             o.runtime = &runtime;
             check(pith_weight_sweep(m, data, &o, &out[threads - 1], NULL, &err));

@@ -212,8 +212,7 @@ TEST(threads_change_no_bit)
     struct pith_weight_sweep_opts o = {
         .size_bytes = sizeof o, .lambda = 1e-4, .rate_share = 0.5, .sensitivity = &s};
     for (uint32_t i = 0; i < 3; i++) {
-        struct pith_opts runtime;
-        pith_opts_init(&runtime, sizeof runtime);
+        struct pith_opts runtime = {.size_bytes = sizeof runtime};
         if (i)
             check(pith_threads_start(&runtime, 2 * i));
         o.runtime = &runtime;

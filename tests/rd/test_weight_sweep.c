@@ -128,8 +128,7 @@ TEST(threads_and_places_change_no_bit)
     struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5};
     struct pith_model *one = sweep(m, data, o, NULL);
     for (uint32_t threads = 2; threads <= 4; threads += 2) {
-        struct pith_opts runtime;
-        pith_opts_init(&runtime, sizeof runtime);
+        struct pith_opts runtime = {.size_bytes = sizeof runtime};
         check(pith_threads_start(&runtime, threads));
         o.runtime = &runtime;
         o.memory_bytes = threads == 4 ? 1 : 0; /* all in files */
@@ -204,10 +203,9 @@ TEST(levels_of_a_trellis)
     struct pith_data *data = chain_data(22);
     const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
     for (uint32_t states = 8; states <= 16; states += 8) {
-        struct pith_opts runtime;
         struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5, .states = states};
         struct pith_model *one = sweep(m, data, o, NULL), *read;
-        pith_opts_init(&runtime, sizeof runtime);
+        struct pith_opts runtime = {.size_bytes = sizeof runtime};
         check(pith_threads_start(&runtime, 3));
         o.runtime = &runtime;
         struct pith_model *three = sweep(m, data, o, NULL);

@@ -208,12 +208,11 @@ enum pith_status pith_graph_read(struct graph_bytes file, const struct pith_opts
 /* threads: 0 for none, else as many lanes, which run in an odd order. */
 static inline struct pith_opts gd_opts(uint32_t batch, uint32_t flags, uint32_t threads)
 {
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.batch = batch;
-    opts.flags = flags;
-    opts.threads = threads;
-    opts.parallel_for = threads ? backwards : NULL;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .batch = batch,
+                             .flags = flags,
+                             .threads = threads,
+                             .parallel_for = threads ? backwards : NULL};
     return opts;
 }
 

@@ -261,14 +261,13 @@ static uint32_t cuts; /* runs that were cut: for other numbers of threads each *
 static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const uint8_t *input,
                                  size_t *bytes, uint32_t *steps)
 {
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_tensor t;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = mask;
-    opts.flags = flags;
-    opts.batch = gd.value[0].shape.rank ? gd.value[0].shape.dim[0] : 1;
-    opts.parallel_for = cut ? backwards : NULL;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .cpu_mask = mask,
+                             .flags = flags,
+                             .batch = gd.value[0].shape.rank ? gd.value[0].shape.dim[0] : 1,
+                             .parallel_for = cut ? backwards : NULL};
     opts.threads = cut ? cuts++ % 6 : 0; /* 0: unknown */
     if (!flags && (mask & PITH_CPU_AVX2)) {
         opts.choices = forced;

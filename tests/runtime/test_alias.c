@@ -33,9 +33,7 @@ struct case_plan {
 static struct case_plan make(void)
 {
     struct case_plan c;
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF};
     c.mem = gd_plan(&opts, &c.plan, &c.need);
     return c;
 }

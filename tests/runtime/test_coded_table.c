@@ -40,7 +40,6 @@ static const char *look_up(int32_t axis, bool also, uint32_t flags, uint64_t *by
                            float y[IDS * WIDE])
 {
     static const int32_t ids[IDS] = {WIDE - 1, 3, -2, 3, 0};
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
     struct pith_layer layer;
@@ -51,9 +50,7 @@ static const char *look_up(int32_t axis, bool also, uint32_t flags, uint64_t *by
     gd_output(gd_node(PITH_OP_GATHER, set_gather_axis, &axis, 1, 2, w, x));
     if (also)
         gd_output(gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, w, w));
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = flags;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF, .flags = flags};
     void *mem = gd_plan(&opts, &plan, &need);
     *bytes = need.bytes;
     assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
@@ -91,7 +88,6 @@ static void set_elements(int32_t *attr, void *arg)
 TEST(test_elements)
 {
     static const int32_t ids[2 * WIDE] = {3, [WIDE] = -1};
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
     gd_clear();
@@ -99,8 +95,7 @@ TEST(test_elements)
     gd_input_type(PITH_I32);
     uint32_t w = coded_table();
     gd_output(gd_node(PITH_OP_GATHER, set_elements, NULL, 1, 2, w, x));
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF};
     void *mem = gd_plan(&opts, &plan, &need);
     memcpy(pith_plan_input_data(plan, 0), ids, sizeof ids);
     assert_int_equal(pith_plan_run(plan), PITH_OK);

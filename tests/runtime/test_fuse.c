@@ -13,9 +13,7 @@ static struct pith_need need;
 /* Plans the graph in gd; returns the number of steps. */
 static uint32_t steps(void **state, uint32_t flags)
 {
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = flags;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .flags = flags};
     free(*state);
     *state = gd_plan(&opts, &plan, &need);
     return pith_plan_layer_count(plan);

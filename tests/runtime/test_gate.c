@@ -660,8 +660,7 @@ TEST(changes_of_what_there_is)
     static _Alignas(64) uint8_t mem[1 << 14];
     struct graph g;
     struct tview *shapes;
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     make_parts(&f, GRAPH("\x00\x01\x03\x01\x78\x07\x7f\x01\x03\x00\x04"), NONE, ZEROS_10, 10);
     const struct graph_bytes from = {f.data, f.bytes, 0};
     const struct graph_room room = {mem, sizeof mem};

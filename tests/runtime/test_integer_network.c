@@ -520,7 +520,6 @@ TEST(test_concat_of_pixels)
 {
     for (uint32_t shared = 0; shared < 2; shared++) {
         struct shape x = {4, {2, 8, 4, 5}};
-        struct pith_opts opts;
         struct pith_need need;
         struct layer l[4];
         uint32_t v = new_graph(&x, PITH_U8), y[2];
@@ -539,7 +538,7 @@ TEST(test_concat_of_pixels)
         gd_output(requantize_node(&l[2], conv_node(&l[2], joined)));
         if (shared)
             gd_output(requantize_node(&l[3], conv_node(&l[3], y[0])));
-        pith_opts_init(&opts, sizeof opts);
+        struct pith_opts opts = {.size_bytes = sizeof opts};
         void *mem = gd_plan(&opts, &plan, &need);
         const uint8_t *at = plan->value[joined].data;
         assert_int_equal(plan->value[y[0]].data == at, !shared);
@@ -693,7 +692,6 @@ TEST(test_concat_of_samples_pixels)
     struct shape x = {4, {BATCH, 16, SIDE, SIDE}},
                  small = {4, {BATCH, 12, SIDE / STEP, SIDE / STEP}};
     const uint32_t outputs[4] = {16, 5, 7, 8};
-    struct pith_opts opts;
     struct pith_need need;
     struct layer l[4];
     uint32_t v = new_graph(&x, PITH_U8), y[2];
@@ -706,8 +704,7 @@ TEST(test_concat_of_samples_pixels)
         y[i] = layer_of(&l[1 + i], v);
     uint32_t joined = gd_node(PITH_OP_CONCAT, NULL, NULL, 1, 2, y[0], y[1]);
     gd_output(layer_of(&l[3], joined));
-    pith_opts_init(&opts, sizeof opts);
-    opts.batch = BATCH;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .batch = BATCH};
     void *mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(plan->n_segments, 1);
     assert_int_equal(plan->segment[0].n_groups, BATCH);

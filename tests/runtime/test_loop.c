@@ -54,9 +54,7 @@ struct job {
 static struct job make(uint32_t flags)
 {
     struct job j;
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = flags;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .flags = flags};
     j.mem = gd_plan(&opts, &j.plan, &j.need);
     return j;
 }
@@ -442,12 +440,9 @@ TEST(test_observe)
     uint32_t s = gd_loop_begin(&l, 2, n, x) + 1;
     gd_output(gd_loop_end(&l, 1, add(s, step)));
     struct log log = {0};
-    struct pith_opts opts;
     struct job j;
-    pith_opts_init(&opts, sizeof opts);
-    opts.observe = observe;
-    opts.clock_ns = tick;
-    opts.user = &log;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .observe = observe, .clock_ns = tick, .user = &log};
     j.mem = gd_plan(&opts, &j.plan, &j.need);
     set_input(&j, 0, &(int64_t){2}, 8);
     set_input(&j, 1, &(float){5}, 4);
@@ -523,7 +518,6 @@ static uint64_t steps_of(const struct job *j, uint32_t *layer)
 TEST(test_end_early)
 {
     struct patience patience = {0};
-    struct pith_opts opts;
     struct job j;
     uint32_t layer;
     gd_clear();
@@ -532,10 +526,10 @@ TEST(test_end_early)
     uint32_t s = gd_loop_begin(&outer, 1, x) + 1;
     uint32_t t = gd_loop_begin(&inner, 1, s) + 1;
     gd_output(gd_loop_end(&outer, 1, gd_loop_end(&inner, 1, neg(t))));
-    pith_opts_init(&opts, sizeof opts);
-    opts.max_steps = 1000;
-    opts.stop = out_of_patience;
-    opts.stop_user = &patience;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .max_steps = 1000,
+                             .stop = out_of_patience,
+                             .stop_user = &patience};
     j.mem = gd_plan(&opts, &j.plan, &j.need);
     patience.left = 2000;
     assert_int_equal(pith_plan_run(j.plan), PITH_ERR_LIMIT);

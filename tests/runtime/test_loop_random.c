@@ -421,12 +421,9 @@ static void forget_all(void)
 
 static void check_plan(uint32_t flags, uint32_t cpu_mask, uint64_t *arena_bytes)
 {
-    struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = flags;
-    opts.cpu_mask = cpu_mask;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .flags = flags, .cpu_mask = cpu_mask};
     void *mem = gd_plan(&opts, &plan, &need);
     for (uint64_t input_seed = 2; input_seed-- > 0;) { /* what is left of one run must not show */
         fill_inputs(plan, input_seed);

@@ -208,10 +208,7 @@ struct case_plan {
 static struct case_plan make(uint32_t flags, uint32_t cpu_mask)
 {
     struct case_plan c;
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = flags;
-    opts.cpu_mask = cpu_mask;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .flags = flags, .cpu_mask = cpu_mask};
     c.mem = gd_plan(&opts, &c.plan, &c.need);
     return c;
 }
@@ -306,9 +303,8 @@ static void many_weights(void)
 static void no_smaller_block_does(void (*graph)(void))
 {
     graph();
-    struct pith_opts opts;
     struct pith_plan *plan = NULL;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     struct case_plan c = make(0, 0);
     uint8_t *mem = aligned_alloc(64, (size_t)c.need.bytes + 64);
     assert_non_null(mem);
@@ -327,9 +323,8 @@ TEST(test_sizes)
 {
     no_smaller_block_does(many_weights);
     no_smaller_block_does(small_graph);
-    struct pith_opts opts;
     struct pith_plan *plan = NULL;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     struct case_plan c = make(0, 0);
     assert_true(c.need.bytes % 64 == 0 && c.need.align == 64);
     assert_true(c.need.weights_bytes + c.need.arena_bytes <= c.need.bytes);
@@ -366,13 +361,12 @@ static void in_turn(void *user, uint32_t n, void (*body)(void *arg, uint32_t i),
 
 static struct pith_need need_of_integers(uint32_t mask, bool parallel)
 {
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = mask;
-    opts.flags = PITH_FLAG_DECODE_ONCE;
-    opts.parallel_for = parallel ? in_turn : NULL;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .cpu_mask = mask,
+                             .flags = PITH_FLAG_DECODE_ONCE,
+                             .parallel_for = parallel ? in_turn : NULL};
     free(gd_plan(&opts, &plan, &need));
     return need;
 }
@@ -404,7 +398,6 @@ TEST(test_plain_integers)
  * so that hardly any of the memory is touched. */
 TEST(test_macs_are_bounded)
 {
-    struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
     struct pith_layer layer;
@@ -414,7 +407,7 @@ TEST(test_macs_are_bounded)
     uint32_t w = gd_input(3, 1, 1, 1 << 24);
     gd_input_type(PITH_I8);
     gd_output(gd_node(PITH_OP_CONV_INTEGER, NULL, NULL, 1, 2, x, w));
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     void *work = aligned_alloc(64, 1 << 20);
     assert_non_null(work);
     assert_int_equal(pith_plan_need(gd_image(), 0, &opts, work, 1 << 20, &need), PITH_OK);
@@ -503,13 +496,10 @@ TEST(test_observe)
         data[i] = -1.0f; /* the convolution's results are negative, ReLU's are 0 */
     small_graph();
     struct log log = {0};
-    struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
-    pith_opts_init(&opts, sizeof opts);
-    opts.observe = observe;
-    opts.clock_ns = tick;
-    opts.user = &log;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .observe = observe, .clock_ns = tick, .user = &log};
     void *mem = gd_plan(&opts, &plan, &need);
     for (uint32_t i = 0; i < 4 * SIDE * SIDE; i++)
         ((float *)pith_plan_input_data(plan, 0))[i] = 1.0f;
@@ -561,12 +551,9 @@ TEST(test_observed_concat)
     gd_output(unary(PITH_OP_RELU, whole));
     gd_output(unary(PITH_OP_RELU, a));
     struct changed c = {0};
-    struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
-    pith_opts_init(&opts, sizeof opts);
-    opts.observe = change;
-    opts.user = &c;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .observe = change, .user = &c};
     void *mem = gd_plan(&opts, &plan, &need);
     for (int run = 0; run < 2; run++) {
         c.n = 0;
@@ -594,10 +581,8 @@ TEST(test_parallel)
     gd_output(unary(PITH_OP_RELU, gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, x, w)));
     uint32_t calls = 0;
     struct case_plan alone = make(0, 0), split;
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.parallel_for = backwards;
-    opts.parallel_user = &calls;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .parallel_for = backwards, .parallel_user = &calls};
     split.mem = gd_plan(&opts, &split.plan, &split.need);
     run(alone.plan, 5);
     run(split.plan, 5);

@@ -47,13 +47,11 @@ TEST(test_init_apart)
 {
     static uint8_t bitmap[WIDE * WIDE / 8];
     coded_graph(bitmap, 1);
-    struct pith_opts opts;
     struct pith_need within, apart;
     struct pith_plan *plan;
     float y[WIDE], same[WIDE];
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = PITH_FLAG_DECODE_ONCE;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF, .flags = PITH_FLAG_DECODE_ONCE};
     void *mem = gd_plan(&opts, &plan, &within);
     run_point(plan, y);
     free(mem);
@@ -89,12 +87,10 @@ TEST(test_init_apart)
 TEST(test_memory_decides)
 {
     static uint8_t bitmap[WIDE * WIDE / 8];
-    struct pith_opts opts;
     struct pith_need rows, once, need;
     struct pith_plan *plan;
     float y[WIDE], same[WIDE];
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF};
     coded_graph(bitmap, 1);
     void *mem = gd_plan(&opts, &plan, &rows);
     run_point(plan, y);
@@ -118,14 +114,12 @@ TEST(test_memory_decides)
 TEST(test_compressed_batch)
 {
     static uint8_t bitmap[WIDE * WIDE / 8];
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
     struct pith_layer layer;
     float y[WIDE];
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = PITH_FLAG_DECODE_ONCE;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF, .flags = PITH_FLAG_DECODE_ONCE};
     for (uint32_t rows = 1; rows <= 64; rows += 21) {
         coded_graph(bitmap, rows);
         void *mem = gd_plan(&opts, &plan, &need);
@@ -166,7 +160,6 @@ static void coded_layers(uint8_t bitmap[WIDE * WIDE / 8])
 static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
                       enum pith_status status)
 {
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan = NULL;
     uint32_t n_calls = 0;
@@ -174,13 +167,13 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
     uint8_t *init = aligned_alloc(64, (size_t)bytes + 64);
     assert_non_null(init);
     memset(init, 0xa5, (size_t)bytes + 64);
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = PITH_FLAG_INIT_APART;
-    opts.init_memory = init;
-    opts.init_memory_bytes = bytes;
-    opts.parallel_for = backwards;
-    opts.parallel_user = &n_calls;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .cpu_mask = PITH_CPU_REF,
+                             .flags = PITH_FLAG_INIT_APART,
+                             .init_memory = init,
+                             .init_memory_bytes = bytes,
+                             .parallel_for = backwards,
+                             .parallel_user = &n_calls};
     uint64_t work_bytes;
     assert_int_equal(pith_plan_work_bytes(gd_image(), 0, &opts, &work_bytes), PITH_OK);
     uint8_t *mem = aligned_alloc(64, (size_t)work_bytes);
@@ -204,14 +197,12 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
 TEST(test_decoded_at_once)
 {
     static uint8_t bitmap[WIDE * WIDE / 8];
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
     float y[WIDE];
     coded_layers(bitmap);
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = PITH_FLAG_DECODE_ONCE;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF, .flags = PITH_FLAG_DECODE_ONCE};
     void *mem = gd_plan(&opts, &plan, &need);
     run_point(plan, y);
     free(mem);
@@ -267,14 +258,12 @@ static void big_layer(uint8_t bitmap[WIDE * WIDE / 8], uint8_t index[BIG / 2], u
 TEST(test_cut_and_dealt)
 {
     static uint8_t bitmap[WIDE * WIDE / 8], index[BIG / 2], codebook[65];
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
     float y[WIDE];
     big_layer(bitmap, index, codebook);
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
-    opts.flags = PITH_FLAG_DECODE_ONCE;
+    struct pith_opts opts = {
+        .size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF, .flags = PITH_FLAG_DECODE_ONCE};
     void *mem = gd_plan(&opts, &plan, &need);
     run_point(plan, y);
     free(mem);
@@ -303,11 +292,9 @@ TEST(test_byte_planes)
 {
     enum { n = WIDE * WIDE / 2 };
     static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
-    struct pith_opts opts;
     struct case_plan c;
     float y[2][WIDE / 2];
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = PITH_CPU_REF;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = PITH_CPU_REF};
     coded_graph(bitmap, 1); /* fills half and point */
     to_planes(planes, half, n);
     for (uint32_t coded = 0; coded < 2; coded++) {
@@ -332,9 +319,8 @@ TEST(test_coded_data)
 {
     enum { ROWS = 2, COLUMNS = WIDE / 2, n = ROWS * COLUMNS };
     static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
-    struct pith_opts opts;
     struct case_plan c;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     coded_graph(bitmap, 1); /* fills half and point */
     to_planes(planes, half, n);
     gd_clear();

@@ -37,9 +37,7 @@ static void make_graph(void)
 
 static struct pith_opts options(uint32_t mask)
 {
-    struct pith_opts o;
-    pith_opts_init(&o, sizeof o);
-    o.cpu_mask = mask;
+    struct pith_opts o = {.size_bytes = sizeof o, .cpu_mask = mask};
     return o;
 }
 

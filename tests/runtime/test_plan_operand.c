@@ -22,11 +22,9 @@ static void set_pads(int32_t *attr, void *arg)
 /* relu(conv(x) + x): one step with a bias, a residual, a packed weight and an activation. */
 static struct pith_plan *plan_of_block(uint32_t mask, void **mem)
 {
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = mask;
+    struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = mask};
     gd_clear();
     uint32_t x = gd_input(4, 1, C, SIDE, SIDE);
     uint32_t w = gd_weight(weight, 4, C, C, 3, 3), b = gd_weight(bias, 1, C);
@@ -118,12 +116,11 @@ TEST(test_grids)
     static const int8_t w[C * C];
     static const float factor = 0.5f;
     static const uint8_t zero = 3;
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan;
     struct pith_operand o[8];
     uint32_t n = 0;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     gd_clear();
     uint32_t x = gd_input(2, 2, C);
     gd_input_type(PITH_U8);

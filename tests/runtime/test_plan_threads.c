@@ -31,14 +31,13 @@ static void network(uint32_t channels, uint32_t side, uint32_t kernel)
 /* Its output; *calls: of parallel_for (NULL: there is none). */
 static void *run(uint32_t *calls, struct pith_plan **plan)
 {
-    struct pith_opts opts;
     struct pith_need need;
     struct pith_tensor t;
-    pith_opts_init(&opts, sizeof opts);
-    opts.cpu_mask = mask;
-    opts.parallel_for = calls ? backwards : NULL;
-    opts.parallel_user = calls;
-    opts.threads = calls ? threads : 0;
+    struct pith_opts opts = {.size_bytes = sizeof opts,
+                             .cpu_mask = mask,
+                             .parallel_for = calls ? backwards : NULL,
+                             .parallel_user = calls,
+                             .threads = calls ? threads : 0};
     void *mem = gd_plan(&opts, plan, &need);
     float *x = pith_plan_input_data(*plan, 0);
     assert_int_equal(pith_plan_input(*plan, 0, &t), PITH_OK);

@@ -91,10 +91,9 @@ static void set_inputs(struct pith_plan *plan, enum kind kind)
 
 static void run(enum kind kind, uint32_t readers, bool own, struct result *r)
 {
-    struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     build(kind, readers, own);
     void *mem = gd_plan(&opts, &plan, &need);
     /* Who shares does not prepare again. */
@@ -116,12 +115,11 @@ static void run(enum kind kind, uint32_t readers, bool own, struct result *r)
 /* A second plan reads what the first has made, a third what the second borrowed. */
 static void borrowed(enum kind kind)
 {
-    struct pith_opts opts;
     struct pith_plan *plan[3];
     struct pith_need need;
     struct pith_tensor first, t;
     void *mem[3];
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     build(kind, READERS, false);
     for (int i = 0; i < 3; i++) {
         mem[i] = gd_plan(&opts, &plan[i], &need);
@@ -151,11 +149,10 @@ TEST(test_borrowed)
 
 TEST(test_lender_must_match)
 {
-    struct pith_opts opts;
     struct pith_plan *plan;
     struct pith_need need;
     uint64_t work_bytes;
-    pith_opts_init(&opts, sizeof opts);
+    struct pith_opts opts = {.size_bytes = sizeof opts};
     build(MATMUL, 2, false);
     void *mem = gd_plan(&opts, &plan, &need);
     opts.weights_of = plan;

@@ -132,13 +132,11 @@ static void same_as_runtime(struct pith_model *m, uint32_t batch, double bound)
     struct pith_buffer file = {0};
     struct pith_error err = {0};
     struct pith_session *session = NULL;
-    struct pith_opts o;
     struct tape *t = tape_of(m, batch, 2, false);
     fill(t, m->n_inputs);
     pith_tape_forward(t);
     assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
-    pith_opts_init(&o, sizeof o);
-    o.batch = batch / PITH_TRAIN_SLICES;
+    struct pith_opts o = {.size_bytes = sizeof o, .batch = batch / PITH_TRAIN_SLICES};
     if (pith_open_memory(file.data, file.bytes, &o, &session, &err))
         fail_msg("%s", err.text);
     struct pith_plan *plan = pith_plan_of(session);

@@ -165,13 +165,12 @@ static void same_as_runtime(struct pith_model *m, uint32_t batch)
     struct pith_buffer file = {0};
     struct pith_error err = {0};
     struct pith_session *session = NULL;
-    struct pith_opts o;
     struct tape *t = tape_of(m, batch, false);
     fill(t);
     pith_tape_forward(t);
     if (pith_model_pack(m, NULL, &file, &err))
         fail_msg("%s", err.text);
-    pith_opts_init(&o, sizeof o);
+    struct pith_opts o = {.size_bytes = sizeof o};
     if (pith_open_memory(file.data, file.bytes, &o, &session, &err))
         fail_msg("%s", err.text);
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
