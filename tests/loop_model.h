@@ -101,8 +101,7 @@ static inline struct loop_model loop_model(int32_t trips, float bound)
     l.final = end->out[0];
     l.out = loop_node(m, PITH_OP_RELU, "out", 1, end->out, 1)->out[0];
     m->outputs[m->n_outputs++] = l.out;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     return l;
 }
 

@@ -28,6 +28,13 @@ static inline void test_add(const char *name, CMUnitTestFunction run)
     }                                                                                              \
     static void name(__attribute__((unused)) void **state)
 
+/* The call gives PITH_OK, or the test fails with what `err` says, which it fills. */
+#define SUCCEEDS(call)                                                                             \
+    do {                                                                                           \
+        if (call)                                                                                  \
+            fail_msg("%s", err.text);                                                              \
+    } while (0)
+
 /* FIXTURE(set_up) { ...; return 0; }: runs before or behind tests. */
 #define FIXTURE(name) static __attribute__((unused)) int name(__attribute__((unused)) void **state)
 

@@ -81,17 +81,15 @@ static void write_part(struct kept_values *k, uint32_t i, uint64_t part)
     struct pith_error err = {0};
     for (uint64_t at = 0; at < PART; at++)
         data[at] = byte_of(i, part * PART + at);
-    if (pith_kept_open(k, i, PARTS * PART, &err) ||
-        pith_kept_write(k, i, part * PART, data, PART, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_kept_open(k, i, PARTS * PART, &err) ||
+             pith_kept_write(k, i, part * PART, data, PART, &err));
 }
 
 static void expect_part(const struct kept_values *k, uint32_t i, uint64_t part)
 {
     uint8_t data[PART];
     struct pith_error err = {0};
-    if (pith_kept_read(k, i, part * PART, data, PART, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_kept_read(k, i, part * PART, data, PART, &err));
     for (uint64_t at = 0; at < PART; at++)
         assert_int_equal(data[at], byte_of(i, part * PART + at));
 }

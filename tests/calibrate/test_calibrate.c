@@ -33,8 +33,7 @@ static struct pith_data *samples(const float *x, uint32_t n, uint32_t width)
     struct pith_data *data = NULL;
     enum pith_status st = pith_data_open(&o, &data, &err);
     unlink(path);
-    if (st)
-        fail_msg("%s", err.text);
+    SUCCEEDS(st);
     return data;
 }
 
@@ -51,8 +50,7 @@ static void run(struct pith_model *m, struct pith_data *d, uint64_t n_samples, u
     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = d, .n_samples = n_samples};
     struct pith_error err = {0};
     uint64_t n_run = 0;
-    if (pith_calibrate(m, &o, &n_run, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_calibrate(m, &o, &n_run, &err));
     assert_int_equal(n_run, want);
 }
 
@@ -178,8 +176,7 @@ static struct pith_buffer file_of(struct pith_model *m)
 {
     struct pith_buffer file;
     struct pith_error err = {0};
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     return file;
 }
 

@@ -49,8 +49,7 @@ static struct joined joined(void)
     j.copy = clip->out[0];
     m->outputs[m->n_outputs++] = layer_of(m, j.whole, w);
     m->outputs[m->n_outputs++] = layer_of(m, j.copy, w);
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     return j;
 }
 
@@ -70,8 +69,7 @@ static void see(struct pith_model *m, const float *x, uint32_t n)
                                .dim = {1, WIDE}};
     assert_int_equal(pith_data_open(&d, &data, &err), PITH_OK);
     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data};
-    if (pith_calibrate(m, &o, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_calibrate(m, &o, NULL, &err));
     pith_data_free(data);
     pith_buffer_free(&npy);
 }

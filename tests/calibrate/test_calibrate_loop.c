@@ -29,8 +29,7 @@ TEST(test_ranges)
                                .dim = {1, 2}};
     assert_int_equal(pith_data_open(&d, &data, &err), PITH_OK);
     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data};
-    if (pith_calibrate(l.m, &o, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_calibrate(l.m, &o, NULL, &err));
     expect_range(l.m, l.x, -2, 12, 6);
     expect_range(l.m, l.sum, -2, 9, 6);    /* 1 3, 2 6; 9 -2: as each iteration gets it */
     expect_range(l.m, l.more, -4, 18, 6);  /* 2 6, 3 9; 18 -4 */

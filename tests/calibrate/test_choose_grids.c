@@ -21,8 +21,7 @@ static struct pith_data *samples(const float *x, uint32_t n, uint32_t width)
                                .content_bytes = npy.bytes,
                                .rank = 2,
                                .dim = {1, width}};
-    if (pith_data_open(&d, &data, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&d, &data, &err));
     pith_buffer_free(&npy);
     return data;
 }
@@ -35,8 +34,7 @@ static struct pith_model *calibrated(const float *x, uint32_t n, struct pith_cal
     memcpy(data_of_layer(m, 0), (float[]){1, 0, 0, 1}, 4 * sizeof(float));
     memcpy(data_of_layer(m, 1), (float[]){1, 0, 0, 1}, 4 * sizeof(float));
     *o = (struct pith_calibrate_opts){.size_bytes = sizeof *o, .data = samples(x, n, 2)};
-    if (pith_calibrate(m, o, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_calibrate(m, o, NULL, &err));
     return m;
 }
 
@@ -45,8 +43,7 @@ static struct pith_range_report choose(struct pith_model *m, struct pith_range_o
     struct pith_range_report report;
     struct pith_error err = {0};
     o.size_bytes = sizeof o;
-    if (pith_choose_grids(m, &o, &report, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_choose_grids(m, &o, &report, &err));
     return report;
 }
 
@@ -190,8 +187,7 @@ TEST(auto_compares_the_outputs)
         for (uint32_t i = 0; i < 4 * WIDE; i++)
             w[i] = i % WIDE == 0 ? (looked_at ? 50.0f : 0.0f) : i % 3 ? 0.01f : -0.01f;
         struct pith_calibrate_opts see = {.size_bytes = sizeof see, .data = samples(x, ROWS, WIDE)};
-        if (pith_calibrate(m, &see, NULL, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_calibrate(m, &see, NULL, &err));
         struct pith_range_report r =
             choose(m, (struct pith_range_opts){.bits = 4, .samples = &see});
         const struct pith_grid *g = m->values[m->inputs[0]].grid;
@@ -221,8 +217,7 @@ TEST(auto_tries_narrower_ranges)
         for (uint32_t i = 0; i < 4 * WIDE; i++)
             w[i] = i % WIDE == 0 ? (float)looked_at : i % 3 ? 0.5f : -0.5f;
         struct pith_calibrate_opts see = {.size_bytes = sizeof see, .data = samples(x, ROWS, WIDE)};
-        if (pith_calibrate(m, &see, NULL, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_calibrate(m, &see, NULL, &err));
         choose(m, (struct pith_range_opts){.samples = &see});
         const struct pith_grid *g = m->values[m->inputs[0]].grid;
         const double highest = (double)g->scale[0] * (pith_grid_highest(g) - g->zero_point);
@@ -247,8 +242,7 @@ TEST(auto_stops_where_all_is_well)
         for (uint32_t i = 0; i < 4 * WIDE; i++)
             w[i] = i % 3 ? 0.5f : -0.5f;
         struct pith_calibrate_opts see = {.size_bytes = sizeof see, .data = samples(x, ROWS, WIDE)};
-        if (pith_calibrate(m, &see, NULL, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_calibrate(m, &see, NULL, &err));
         const struct pith_range_report r =
             choose(m, (struct pith_range_opts){.bits = bits, .samples = &see});
         if (bits == 16 ? r.n_runs != ROWS + 1 : r.n_runs <= ROWS + 1)
@@ -278,8 +272,7 @@ TEST(auto_with_an_infinite_output)
     for (uint32_t i = 0; i < 2 * WIDE; i++)
         w[i] = i >= WIDE ? FLT_MAX : i == 0 ? 50.0f : 0.01f;
     struct pith_calibrate_opts see = {.size_bytes = sizeof see, .data = samples(x, ROWS, WIDE)};
-    if (pith_calibrate(m, &see, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_calibrate(m, &see, NULL, &err));
     struct pith_range_report r = choose(m, (struct pith_range_opts){.bits = 4, .samples = &see});
     const struct pith_grid *g = m->values[m->inputs[0]].grid;
     assert_int_equal(r.n_without, 2); /* what the layer gives, and the Relu behind it */

@@ -53,8 +53,7 @@ static struct pith_model *network(void)
     uint32_t f = loop_node(m, PITH_OP_MUL, "f", 2, (const uint32_t[]){e, e}, 1)->out[0];
     m->outputs[m->n_outputs++] = b; /* observed before the middle of some */
     m->outputs[m->n_outputs++] = f;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     return m;
 }
 
@@ -92,8 +91,7 @@ static void open_trial(struct output_trial *t, struct change *c, struct pith_mod
 {
     struct pith_error err = {0};
     *t = (struct output_trial){.change = grow, .user = c, .most_bytes = most_bytes};
-    if (pith_output_trial_open(t, m, o, SAMPLES, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_output_trial_open(t, m, o, SAMPLES, &err));
 }
 
 static double error_of(struct output_trial *t, struct change *c, uint32_t value, uint32_t sample)

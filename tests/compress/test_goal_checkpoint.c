@@ -38,8 +38,7 @@ static struct goal_checkpoint *opened(bool resume)
 {
     struct goal_checkpoint *c = NULL;
     struct pith_error err = {0};
-    if (pith_goal_checkpoint_open(path, &mark, resume, &c, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_goal_checkpoint_open(path, &mark, resume, &c, &err));
     return c;
 }
 
@@ -49,8 +48,7 @@ static struct pith_buffer network(uint64_t seed)
     struct pith_error err = {0};
     struct pith_buffer file = {NULL, 0};
     struct pith_model *m = sample_random_model(seed);
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     pith_model_free(m);
     return file;
 }
@@ -64,8 +62,7 @@ static struct pith_buffer add(struct goal_checkpoint *c, const char *encoder, do
     struct pith_buffer kept = with_state ? network(seed + 1) : (struct pith_buffer){NULL, 0};
     strcpy(p.costly[0].layer, "fc1");
     p.costly[0].share = 0.5;
-    if (pith_goal_checkpoint_add(c, &p, with_state ? &kept : NULL, 10 * quality, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_goal_checkpoint_add(c, &p, with_state ? &kept : NULL, 10 * quality, &err));
     return p.file;
 }
 

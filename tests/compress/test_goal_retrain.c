@@ -16,8 +16,7 @@ static struct pith_goal_result compressed(struct pith_model *m, struct pith_data
         .size_bytes = sizeof o, .feed = &feed, .seed = 1, .threads = 1};
     struct pith_goal_result r = {.met = false};
     struct pith_error err = {0};
-    if (pith_goal_compress(m, goal, &o, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_goal_compress(m, goal, &o, &r, &err));
     return r;
 }
 

@@ -38,8 +38,7 @@ static struct pith_buffer packed_of(struct pith_model *m)
 {
     struct pith_buffer file;
     struct pith_error err = {0};
-    if (pith_model_infer_shapes(m, &err) || pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) || pith_model_pack(m, NULL, &file, &err));
     return file;
 }
 
@@ -269,10 +268,9 @@ FIXTURE(set_up)
     made.integers = copy_of(&made.pictures);
     const struct pith_stage_context context = {
         .size_bytes = sizeof context, .train = made.images, .threads = 1};
-    if (pith_stage_run_with(made.integers, &s, &context, &r, &err) ||
-        pith_model_pack(made.integers, NULL, &made.packed, &err) ||
-        pith_model_write_onnx(made.integers, &made.onnx, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_stage_run_with(made.integers, &s, &context, &r, &err) ||
+             pith_model_pack(made.integers, NULL, &made.packed, &err) ||
+             pith_model_write_onnx(made.integers, &made.onnx, &err));
     pith_stage_report_free(&r);
     return 0;
 }

@@ -53,8 +53,8 @@ static double accuracy_of(const struct pith_model *m, struct pith_data *data)
     struct pith_accuracy a;
     struct pith_engine *engine;
     struct pith_error err = {0};
-    if (pith_engine_open(m, &opts, &engine, &err) || pith_evaluate(engine, &feed, NULL, &a, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_engine_open(m, &opts, &engine, &err) ||
+             pith_evaluate(engine, &feed, NULL, &a, &err));
     pith_engine_close(engine);
     return (double)a.correct1 / (double)a.samples;
 }
@@ -145,8 +145,7 @@ TEST(without_labels)
     struct pith_error err = {0};
     s.train.loss = PITH_DISTILL;
     s.teacher = "start";
-    if (pith_stage_run_with(m, &s, &context, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_stage_run_with(m, &s, &context, &r, &err));
     assert_true(r.train.loss < 0.2);
     assert_int_equal(count_ops(m, PITH_OP_MATMUL_INTEGER), 2);
     pith_stage_report_free(&r);
@@ -195,8 +194,7 @@ static struct pith_data *images(float *x)
                                      .content_bytes = npy.bytes,
                                      .rank = 4,
                                      .dim = {1, 1, SIDE, SIDE}};
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&o, &data, &err));
     pith_buffer_free(&npy);
     return data;
 }
@@ -261,10 +259,9 @@ static void train(struct pith_model *m, struct pith_data *data, uint32_t bits,
     struct pith_train_opts o;
     struct pith_train_result r;
     struct pith_error err = {0};
-    if (pith_model_copy(m, &teacher, &err) || pith_calibrate(m, &see, NULL, &err) ||
-        pith_choose_grids(m, &choose, NULL, &err) ||
-        pith_quantize_find_places(m, &as_trained, p, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_copy(m, &teacher, &err) || pith_calibrate(m, &see, NULL, &err) ||
+             pith_choose_grids(m, &choose, NULL, &err) ||
+             pith_quantize_find_places(m, &as_trained, p, &err));
     assert_int_equal(p->n_weights, 4);
     for (; q.n_values < p->n_values; q.n_values++) {
         const struct pith_quantize_place *v = &p->values[q.n_values];
@@ -282,8 +279,7 @@ static void train(struct pith_model *m, struct pith_data *data, uint32_t bits,
     o.loss = PITH_DISTILL;
     o.teacher = teacher;
     o.integers = &q;
-    if (pith_train(m, data, NULL, &o, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_train(m, data, NULL, &o, &r, &err));
     pith_model_free(teacher);
 }
 
@@ -321,8 +317,7 @@ static void run_loop(struct pith_model *m, const struct pith_quantize_places *p,
         value[i] = (struct pith_train_value){.value = p->values[i].value,
                                              .like = p->values[i].like,
                                              .rounded = p->values[i].rounded};
-    if (pith_fake_graph_open(m, &o, &g, &err) || pith_tape_new(m, &opts, &t, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_fake_graph_open(m, &o, &g, &err) || pith_tape_new(m, &opts, &t, &err));
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
         memcpy(pith_tape_input(t, s, 0)->data, x + s * (IMAGES / 8) * SIDE * SIDE,
                IMAGES / 8 * SIDE * SIDE * sizeof *x);
@@ -340,9 +335,8 @@ static void run_integers(const struct pith_model *m, const float *x, float *y)
     struct pith_session *session = NULL;
     struct pith_error err = {0};
     struct pith_opts o = {.size_bytes = sizeof o, .batch = IMAGES};
-    if (pith_model_pack(m, NULL, &file, &err) ||
-        pith_open_memory(file.data, file.bytes, &o, &session, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err) ||
+             pith_open_memory(file.data, file.bytes, &o, &session, &err));
     struct pith_plan *plan = pith_plan_of(session);
     memcpy(pith_plan_input_data(plan, 0), x, IMAGES * SIDE * SIDE * sizeof *x);
     assert_int_equal(pith_plan_run(plan), PITH_OK);
@@ -367,8 +361,7 @@ TEST(the_loop_is_the_network)
         train(m, data, bits, &p);
         round_biases(m);
         run_loop(m, &p, x, loop);
-        if (pith_quantize(m, &as_trained, NULL, NULL, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_quantize(m, &as_trained, NULL, NULL, &err));
         assert_int_equal(count_ops(m, PITH_OP_CONV_INTEGER), 3);
         run_integers(m, x, integers);
         for (int i = 0; i < IMAGES * KINDS; i++)

@@ -52,8 +52,7 @@ static struct pith_stage_report quantize(struct pith_model *m, const struct pith
     const struct pith_stage_context context = {.size_bytes = sizeof context, .train = data};
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
-    if (pith_stage_run_with(m, s, &context, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_stage_run_with(m, s, &context, &r, &err));
     return r;
 }
 

@@ -130,10 +130,8 @@ TEST(test_compressed)
     compress(m, 0.8);
     assert_int_equal(pith_model_pack(m, NULL, &small, &err), PITH_OK);
     assert_true(small.bytes * 8 < plain.bytes);
-    if (pith_model_write_onnx(m, &onnx, &err))
-        fail_msg("%s", err.text);
-    if (pith_model_read(onnx.data, onnx.bytes, "back.onnx", &floats, &again, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_write_onnx(m, &onnx, &err));
+    SUCCEEDS(pith_model_read(onnx.data, onnx.bytes, "back.onnx", &floats, &again, &err));
     assert_int_equal(pith_model_pack(again, NULL, &back, &err), PITH_OK);
     for (uint32_t i = 0; i < 20; i++) {
         for (uint32_t k = 0; k < T * I; k++)

@@ -66,8 +66,7 @@ static struct pith_sense sense(struct pith_model *m, struct pith_data *data,
         .size_bytes = sizeof o, .samples = &samples, .trials = trials, .n_trials = n};
     struct pith_sense s;
     struct pith_error err = {0};
-    if (pith_sense(m, &o, &s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_sense(m, &o, &s, &err));
     return s;
 }
 

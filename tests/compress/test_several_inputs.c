@@ -70,10 +70,8 @@ static double quantized_db(const struct pith_feed *feed, enum pith_rounding roun
     s.quantize.rounding = rounding;
     s.quantize.keep_biases = rounding == PITH_ROUND_NEAREST;
     s.all_integers = rounding == PITH_ROUND_NEAREST;
-    if (pith_stage_run_with(m, &s, &context, report, &err))
-        fail_msg("%s", err.text);
-    if (pith_compare(was, m, &o, &c, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_stage_run_with(m, &s, &context, report, &err));
+    SUCCEEDS(pith_compare(was, m, &o, &c, &err));
     pith_comparison_free(&c);
     pith_model_free(m);
     pith_model_free(was);

@@ -18,8 +18,7 @@ static struct pith_sweep *parse(const char *text)
 {
     struct pith_sweep *s = NULL;
     struct pith_error err = {0};
-    if (pith_sweep_parse(text, strlen(text), "grid", &s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_sweep_parse(text, strlen(text), "grid", &s, &err));
     return s;
 }
 
@@ -110,8 +109,7 @@ TEST(what_is_wrong_is_named)
 static void add(struct pith_sweep_results *r, const char *text)
 {
     struct pith_error err = {0};
-    if (pith_sweep_results_add(r, text, strlen(text), &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_sweep_results_add(r, text, strlen(text), &err));
 }
 
 static void bind(struct pith_sweep *s, const struct pith_model *m, const char *name,
@@ -124,8 +122,7 @@ static void bind(struct pith_sweep *s, const struct pith_model *m, const char *n
                                          .data_name = data ? "raw:f32:4:x/val.f32" : NULL,
                                          .range = data ? "0::2" : NULL};
     struct pith_error err = {0};
-    if (pith_sweep_bind(s, &on, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_sweep_bind(s, &on, &err));
 }
 
 /* n samples of 4 values, the first of which is first; targets: what the net answers, or not. */
@@ -155,8 +152,7 @@ static bool counts_for(const struct pith_model *m, struct pith_data *data, struc
     struct pith_sweep_output output = {0};
     bind(s, m, "net.pith", data);
     bind(again, m, "net.pith", next);
-    if (pith_sweep_run(s, 0, m, &o, &output, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_sweep_run(s, 0, m, &o, &output, &err));
     assert_non_null(strstr(output.line, "\"version\":\""));
     assert_non_null(strstr(output.line, "\"data\":{\"name\":\"val.f32\",\"crc32c\":\""));
     assert_non_null(strstr(output.line, "\"range\":\"0::2\",\"samples\":"));
@@ -203,8 +199,7 @@ TEST(results_record_what_is_done)
     for (uint64_t i = 6; i-- > 0;) {
         struct pith_sweep_output output = {0};
         assert_false(pith_sweep_done(s, &r, i));
-        if (pith_sweep_run(s, i, m, &o, &output, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_sweep_run(s, i, m, &o, &output, &err));
         assert_null(strchr(output.line, '\n'));
         assert_non_null(strstr(output.line, "\"bytes\":"));
         assert_non_null(strstr(output.line, "\"model\":{\"name\":\"net.pith\",\"crc32c\":\""));

@@ -40,8 +40,7 @@ static struct pith_data *make(const struct pith_model *m, uint32_t n, uint64_t s
 {
     struct pith_data *d = NULL;
     struct pith_error err = {0};
-    if (pith_synthetic_pictures(m, n, seed, &d, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_synthetic_pictures(m, n, seed, &d, &err));
     return d;
 }
 
@@ -126,8 +125,7 @@ TEST(a_network_is_quantized_without_data)
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     s.synthetic = true;
     s.samples = 9;
-    if (pith_stage_run_with(m, &s, &context, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_stage_run_with(m, &s, &context, &r, &err));
     assert_int_equal(r.synthetic, 9);
     assert_true(r.loss.output_db > 30);
     assert_null(r.quantize[0].why);

@@ -237,8 +237,7 @@ static void gradually(struct pith_stage *s, const uint64_t *kept, uint32_t n)
     s->trains = true;
     s->steps = n;
     s->train = training(1).train;
-    if (pith_stage_run_with(f.model, s, &context, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_stage_run_with(f.model, s, &context, NULL, &err));
     assert_int_equal(w.n, n);
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(w.kept[i], kept[i]);

@@ -59,8 +59,7 @@ static inline bool load_network(const char *name, struct pith_packed *packed)
     char path[512];
     snprintf(path, sizeof path, "%s/models/%s.onnx", data ? data : "../shared/data", name);
     enum pith_status st = pith_packed_load(path, NULL, packed, &err);
-    if (st && st != PITH_ERR_IO)
-        fail_msg("%s", err.text);
+    SUCCEEDS(st && st != PITH_ERR_IO);
     return st == PITH_OK;
 }
 
@@ -71,8 +70,7 @@ static inline struct pith_engine *open_on(const struct pith_packed *packed, cons
     struct pith_error err = {0};
     struct pith_engine_opts o = {
         .size_bytes = sizeof o, .device = device, .device_or_fail = true, .flags = flags};
-    if (pith_engine_open_packed(packed, &o, &e, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_engine_open_packed(packed, &o, &e, &err));
     return e;
 }
 
@@ -80,8 +78,7 @@ static inline void run_on(struct pith_engine *e, uint64_t seed)
 {
     struct pith_error err = {0};
     pith_fill_normal(pith_engine_plan(e), seed);
-    if (pith_engine_run(e, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_engine_run(e, &err));
 }
 
 #endif

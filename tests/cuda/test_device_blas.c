@@ -51,8 +51,7 @@ static struct pith_cuda *open_fake(void)
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){0});
     blas_set((struct fake_blas_behaviour){0});
-    if (pith_cuda_open(0, &cuda, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_open(0, &cuda, &err));
     return cuda;
 }
 
@@ -277,8 +276,7 @@ static struct pith_engine *open_dense(struct pith_packed *packed, const char *de
                                  .device_or_fail = true,
                                  .batch = 64,
                                  .blas = blas};
-    if (pith_engine_open_packed(packed, &o, &e, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_engine_open_packed(packed, &o, &e, &err));
     return e;
 }
 
@@ -572,8 +570,7 @@ static struct pith_buffer packed(void (*build)(struct pith_model *m, bool bf16),
     struct pith_buffer file;
     struct pith_error err = {0};
     build(m, bf16);
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     pith_model_free(m);
     return file;
 }
@@ -593,13 +590,11 @@ static void check_model(void (*build)(struct pith_model *m, bool bf16), enum val
     struct fake_cuda_behaviour driver = BLAS_IS_FASTER;
     driver.order = order;
     fake_set(driver);
-    if (pith_open_memory(file.data, file.bytes, &opts, &s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open_memory(file.data, file.bytes, &opts, &s, &err));
     struct pith_plan *plan = pith_plan_of(s);
     pith_cuda_allow_blas(cuda, "");
     pith_cuda_set_precision(cuda, type ? PITH_CUDA_F16 : PITH_CUDA_F32);
-    if (pith_cuda_plan_new(cuda, plan, &gpu, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_plan_new(cuda, plan, &gpu, &err));
     assert_string_equal(pith_cuda_blas_note(cuda), "");
     assert_int_equal(gpu->lowering.values, type);
     assert_int_equal(pith_cuda_plan_facts(gpu).cpu_steps, 0);

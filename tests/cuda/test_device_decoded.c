@@ -49,8 +49,7 @@ FIXTURE(load)
     for (uint32_t i = 0; i < n; i++)
         if (refs[i].rows * refs[i].cols >= 1u << 17)
             cluster(m, m->values[refs[i].value].constant);
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     pith_model_free(m);
     return 0;
 }
@@ -64,8 +63,7 @@ FIXTURE(unload)
 static struct pith_plan *open_plan(struct pith_session **s)
 {
     struct pith_error err = {0};
-    if (pith_open_memory(file.data, file.bytes, NULL, s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open_memory(file.data, file.bytes, NULL, s, &err));
     return pith_plan_of(*s);
 }
 
@@ -73,8 +71,7 @@ static struct pith_cuda *open_cuda(void)
 {
     struct pith_cuda *cuda;
     struct pith_error err = {0};
-    if (pith_cuda_open(0, &cuda, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_open(0, &cuda, &err));
     return cuda;
 }
 
@@ -87,14 +84,12 @@ static void run(uint64_t least, uint32_t decoded, float y[10])
     struct pith_plan *plan = open_plan(&s);
     struct pith_cuda *cuda = open_cuda();
     cuda->decode_least = least ? least : cuda->decode_least;
-    if (pith_cuda_plan_new(cuda, plan, &gpu, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_plan_new(cuda, plan, &gpu, &err));
     assert_int_equal(pith_cuda_plan_facts(gpu).decoded_weights, decoded);
     float *x = pith_plan_input_data(plan, 0);
     for (uint32_t i = 0; i < 28 * 28; i++)
         x[i] = (float)(i * 37 % 101) / 101.0f;
-    if (pith_cuda_plan_run(gpu, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_plan_run(gpu, &err));
     memcpy(y, pith_plan_output_data(plan, 0), 10 * sizeof *y);
     pith_cuda_plan_free(gpu);
     pith_cuda_close(cuda);

@@ -178,8 +178,7 @@ TEST(test_caches)
         add_node(m, PITH_OP_CONCAT, "join", "present", 2, (const uint32_t[]){0, v});
     node->attr[ATTR_AXIS] = 0;
     m->outputs[m->n_outputs++] = node->out[0];
-    if (pith_model_infer_shapes(m, &err) || pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) || pith_model_pack(m, NULL, &file, &err));
     pith_model_free(m);
     fake_set((struct fake_cuda_behaviour){0});
     static _Alignas(64) float memory[5 * 4];

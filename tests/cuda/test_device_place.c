@@ -96,8 +96,7 @@ static struct pith_buffer packed_fire(const struct fire *f)
     b.m->outputs[b.m->n_outputs++] = convolution(&b, "last", all, 5, channels, 1, 1);
     if (f->reads_twice)
         b.m->outputs[b.m->n_outputs++] = part[0];
-    if (pith_model_pack(b.m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(b.m, NULL, &file, &err));
     pith_model_free(b.m);
     return file;
 }
@@ -120,8 +119,7 @@ static void compare(struct pith_plan *plan, struct pith_cuda_plan *gpu, enum val
     float *kept[2];
     for (int there = 0; there < 2; there++) {
         pith_fill_normal(plan, 7);
-        if (there ? pith_cuda_plan_run(gpu, &err) : pith_plan_run(plan))
-            fail_msg("%s", err.text);
+        SUCCEEDS(there ? pith_cuda_plan_run(gpu, &err) : pith_plan_run(plan));
         for (uint32_t i = 0; i < pith_plan_output_count(plan); i++) {
             float *y = (float *)(uintptr_t)pith_plan_output_data(plan, i);
             pith_plan_output(plan, i, &t);
@@ -151,12 +149,11 @@ static void check(const struct fire *f, uint32_t order)
     struct pith_cuda_plan *gpu;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){.order = order});
-    if (pith_open_memory(file.data, file.bytes, NULL, &s, &err) || pith_cuda_open(0, &cuda, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open_memory(file.data, file.bytes, NULL, &s, &err) ||
+             pith_cuda_open(0, &cuda, &err));
     struct pith_plan *plan = pith_plan_of(s);
     pith_cuda_set_precision(cuda, f->values ? PITH_CUDA_F16 : PITH_CUDA_F32);
-    if (pith_cuda_plan_new(cuda, plan, &gpu, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_plan_new(cuda, plan, &gpu, &err));
     assert_int_equal(pith_cuda_plan_facts(gpu).cpu_steps, 0);
     assert_int_equal(gpu->step[concat_of(plan) - plan->step].n, f->launches_of_concat);
     assert_int_equal(gpu->lowering.values, f->values);

@@ -176,15 +176,13 @@ static void check_model(struct pith_model *m, const char *name, enum launch_kern
     struct pith_packed packed = {0};
     struct pith_buffer file = {0};
     char there[] = "/tmp/pith_programXXXXXX";
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     pith_model_free(m);
     const int at = mkstemp(there);
     assert_int_equal(write(at, file.data, file.bytes), file.bytes);
     close(at);
     pith_buffer_free(&file);
-    if (pith_packed_load(there, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_packed_load(there, NULL, &packed, &err));
     fake_set(slow_launches);
     struct pith_engine *e = open_on(&packed, "cuda:0", 0);
     assert_true(has_kernel(e->device, kernel));
@@ -203,8 +201,7 @@ static void test_sparse(void **state)
     struct pith_error err = {0};
     struct pith_weight_ref refs[64];
     snprintf(path, sizeof path, "%s/models/kws_DNN_L.onnx", data ? data : "../shared/data");
-    if (pith_model_load(path, NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_load(path, NULL, &m, &err));
     const uint32_t n = pith_model_weights(m, refs);
     for (uint32_t i = 0; i < n; i++)
         if (refs[i].rows * refs[i].cols >= 10000)
@@ -231,8 +228,7 @@ static void test_one_output(void **state)
     }
     m->outputs[m->n_outputs++] = x;
     struct pith_error err = {0};
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     check_model(m, "one output", LAUNCH_gemv_f32, 2);
 }
 

@@ -22,8 +22,7 @@ static struct pith_engine *open_timed(const char *name)
     struct pith_engine_opts o = {.size_bytes = sizeof o, .profile = true};
     if (!load_network(name, &packed))
         fail_msg("%s is not there", name);
-    if (pith_engine_open_packed(&packed, &o, &e, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_engine_open_packed(&packed, &o, &e, &err));
     return e;
 }
 
@@ -32,8 +31,7 @@ static struct pith_cuda *open_fake(void)
     struct pith_cuda *cuda;
     struct pith_error err = {0};
     fake_set((struct fake_cuda_behaviour){0});
-    if (pith_cuda_open(0, &cuda, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_open(0, &cuda, &err));
     return cuda;
 }
 
@@ -44,14 +42,12 @@ static void check_times(struct pith_cuda *cuda, const char *name, uint64_t graph
     struct pith_plan *plan = pith_engine_plan(e);
     struct pith_cuda_plan *p;
     struct pith_error err = {0};
-    if (pith_cuda_plan_new(cuda, plan, &p, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cuda_plan_new(cuda, plan, &p, &err));
     uint64_t made = fake_counts().objects, begin = fake_counts().graph_launches, sum = 0, took = 0;
     for (int i = 0; i < 2; i++) {
         pith_fill_normal(plan, 1);
         uint64_t start = pith_clock_ns(NULL);
-        if (pith_cuda_plan_run(p, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_cuda_plan_run(p, &err));
         took = pith_clock_ns(NULL) - start;
     }
     assert_int_equal(fake_counts().graph_launches - begin, graphs);

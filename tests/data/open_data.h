@@ -40,8 +40,7 @@ static inline struct pith_data *open_ok(const struct pith_data_opts *o)
 {
     struct pith_data *d = NULL;
     struct pith_error err = {0};
-    if (pith_data_open(o, &d, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(o, &d, &err));
     return d;
 }
 
@@ -71,8 +70,7 @@ static inline void expect_sample(struct pith_data *d, uint64_t i, const float *w
     int64_t got = 0;
     struct pith_error err = {0};
     assert_true(pith_data_elems(d) <= 64);
-    if (pith_data_read(d, i, x, &got, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_read(d, i, x, &got, &err));
     for (uint64_t k = 0; k < pith_data_elems(d); k++) {
         if (x[k] != want[k])
             fail_msg("sample %d, value %d: %g, expected %g", (int)i, (int)k, (double)x[k],

@@ -64,8 +64,7 @@ TEST(every_type_and_rank)
             const uint32_t each = pith_type_bytes((enum pith_type)type);
             const size_t count = rank < 1 ? 1 : rank < 2 ? 2 : rank < 4 ? 6 : 12;
             for (int big = 0; big < 2; big++) {
-                if (read_npy(f.data, f.bytes, &a, &err))
-                    fail_msg("%s", err.text);
+                SUCCEEDS(read_npy(f.data, f.bytes, &a, &err));
                 assert_true(a.type == (enum pith_type)type && a.rank == rank && a.count == count);
                 assert_memory_equal(a.dim, dim, rank * sizeof *dim);
                 for (size_t i = 0; i < count * each; i++)
@@ -230,8 +229,7 @@ TEST(labels_by_kind)
                 fail_msg("'%s', expected '%s'", err.text, want);
             continue;
         }
-        if (st)
-            fail_msg("%s", err.text);
+        SUCCEEDS(st);
         assert_int_equal(pith_data_label(d, 0), 2);
         assert_int_equal(pith_data_label(d, 1), 7);
         pith_data_free(d);

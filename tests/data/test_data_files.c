@@ -710,8 +710,7 @@ TEST(npz_members)
     put("a.npz", z.b, z.n);
     struct pith_error err;
     assert_int_equal(pith_data_open(&o, &d, &err), PITH_ERR_CORRUPT);
-    if (!strstr(err.text, "/a.npz: x.npy: broken archive: ZIP bad CRC"))
-        fail_msg("%s", err.text);
+    SUCCEEDS(!strstr(err.text, "/a.npz: x.npy: broken archive: ZIP bad CRC"));
     put("a.npz", z.b, z.n - 1);
     open_fails(&o, PITH_ERR_CORRUPT, "$a.npz: broken archive: Unrecognized archive format");
     pith_buffer_free(&f);

@@ -52,15 +52,13 @@ static void check(const struct real_case *c)
     memcpy(o.dim, c->dim, sizeof c->dim);
     struct pith_data *d = NULL;
     struct pith_error err = {0};
-    if (pith_data_open(&o, &d, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&o, &d, &err));
     assert_int_equal(pith_data_count(d), c->count);
     float *x = malloc(pith_data_elems(d) * sizeof *x);
     double total = 0;
     for (uint64_t i = 0; i < c->count; i++) {
         int64_t label;
-        if (pith_data_read(d, i, x, &label, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_data_read(d, i, x, &label, &err));
         if (i < 3)
             assert_int_equal(label, c->first_labels[i]);
         total += weighted_sum(x, pith_data_elems(d));

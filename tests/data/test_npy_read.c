@@ -58,8 +58,7 @@ static struct npy_header expect_header(const struct npy_bytes *f)
 {
     struct npy_header h = {0};
     struct pith_error err = {0};
-    if (parse(f, &h, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(parse(f, &h, &err));
     return h;
 }
 

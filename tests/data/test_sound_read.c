@@ -42,8 +42,7 @@ static void load(const char *name, struct data_source *s)
 {
     struct pith_error err;
     *s = (struct data_source){.file = {.fd = -1}};
-    if (pith_source_open(at(name), &s->file, &err) || pith_source_load(&s->file, 0, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_source_open(at(name), &s->file, &err) || pith_source_load(&s->file, 0, &err));
 }
 
 /* As commands read it: x [FRAMES]. */
@@ -52,8 +51,7 @@ static void read_frames(const char *name, float *x)
     struct data_source s;
     struct pith_error err = {0};
     load(name, &s);
-    if (pith_wav_open(&s, FRAMES, FRAMES, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_wav_open(&s, FRAMES, FRAMES, &err));
     assert_int_equal(s.sound.n, FRAMES);
     assert_int_equal(s.n_samples, 1);
     assert_int_equal(s.numbers(&s, 0, x, &err), PITH_OK);
@@ -66,8 +64,7 @@ static void decode_frames(const char *name, float *x)
     struct data_source s;
     struct pith_error err = {0};
     load(name, &s);
-    if (pith_sound_decode(&s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_sound_decode(&s, &err));
     assert_int_equal(s.file.bytes, 8 * (uint64_t)FRAMES * s.sound.channels);
     for (uint32_t i = 0; i < FRAMES; i++) {
         double sum = 0;

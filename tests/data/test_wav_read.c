@@ -82,8 +82,7 @@ static void expect_frames(const struct wav_bytes *w, uint64_t frame, uint64_t ho
     struct guarded g;
     struct pith_error err = {0};
     float x[64];
-    if (open_wav(w, frame, hop, &s, &g, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(open_wav(w, frame, hop, &s, &g, &err));
     assert_int_equal(s.n_samples, n);
     assert_int_equal(s.elems, frame);
     for (uint64_t i = 0; i < n; i++) {

@@ -182,8 +182,7 @@ static void changed_under(uint32_t flags, const uint8_t *bytes, size_t n)
     struct pith_session *s;
     struct pith_error err;
     struct pith_opts o = {.size_bytes = sizeof o, .flags = flags};
-    if (pith_open(path, &o, &s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open(path, &o, &s, &err));
     write_file(other, sizeof other);
     run_it(s);
     assert_int_equal(truncate(path, 0), 0);
@@ -427,8 +426,7 @@ TEST(test_coded_networks)
         struct pith_error err;
         struct pith_need need;
         for (uint32_t threads = 0; threads < 5; threads += 2) {
-            if (open_coded(coded_files[i], threads, NULL, 0, &s, &o, &err))
-                fail_msg("%s", err.text);
+            SUCCEEDS(open_coded(coded_files[i], threads, NULL, 0, &s, &o, &err));
             pith_session_need(s, &need);
             check_given_back(&need, threads > 0);
             gave += given_back.calls;

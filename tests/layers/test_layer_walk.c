@@ -211,8 +211,7 @@ TEST(states_before_each_step)
         recur->attr[ATTR_RECURRENT_ACT] = 1;
         recur->attr[ATTR_RECURRENT_ACT + 1] = RECURRENT_RELU;
         m->outputs[m->n_outputs++] = recur->out[1];
-        if (pith_model_infer_shapes(m, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_model_infer_shapes(m, &err));
         recur->out[0] = none;
         expect_input(m, 1, (const float[]){1, 2, 3, -1}, 2, 2, of[i].before, 2, 4);
         pith_model_free(m);

@@ -14,9 +14,8 @@ static struct pith_model *network(const char *name, uint64_t seed)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_architecture_new(name, NULL, &m, &err) ||
-        (seed && pith_model_draw_weights(m, seed, &err)))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_architecture_new(name, NULL, &m, &err) ||
+             (seed && pith_model_draw_weights(m, seed, &err)));
     return m;
 }
 

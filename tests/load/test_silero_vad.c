@@ -68,10 +68,8 @@ static int load(void **state)
         return 0;
     read_probabilities();
     data_path("models/silero_vad_16k.onnx", path, sizeof path);
-    if (pith_model_load(path, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    if (pith_model_pack(m, NULL, &vad.image, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_load(path, NULL, &m, &err));
+    SUCCEEDS(pith_model_pack(m, NULL, &vad.image, &err));
     pith_model_free(m);
     return 0;
 }
@@ -98,8 +96,7 @@ static void detect(uint32_t cpu_mask, size_t n_frames)
     struct pith_session *s;
     struct pith_error err;
     struct pith_opts opts = {.size_bytes = sizeof opts, .cpu_mask = cpu_mask};
-    if (pith_open_memory(vad.image.data, vad.image.bytes, &opts, &s, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open_memory(vad.image.data, vad.image.bytes, &opts, &s, &err));
     struct pith_plan *p = pith_plan_of(s);
     assert_int_equal(pith_plan_input_count(p), 2);
     assert_int_equal(pith_plan_output_count(p), 2);

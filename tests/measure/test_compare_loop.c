@@ -15,8 +15,7 @@ static struct pith_comparison compare(const struct loop_model *a, const struct l
     struct pith_compare_opts o = {.size_bytes = sizeof o, .layers = true, .feed = &feed};
     struct pith_comparison c = {0};
     struct pith_error err = {0};
-    if (pith_compare(a->m, b->m, &o, &c, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_compare(a->m, b->m, &o, &c, &err));
     pith_data_free(data);
     return c;
 }

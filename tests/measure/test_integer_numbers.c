@@ -92,8 +92,7 @@ TEST(integers_are_compared_by_value)
         struct pith_model *b = with_integers(w, by_grid != 0);
         struct pith_comparison c;
         struct pith_error err = {0};
-        if (pith_compare(a, b, &o, &c, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_compare(a, b, &o, &c, &err));
         assert_int_equal(c.n_layers, 2);
         assert_string_equal(c.layers[0].layer, "fc");
         assert_false(c.layers[0].integers);

@@ -73,8 +73,7 @@ static struct pith_input_look look_at(const struct pith_model *m, struct pith_da
     struct pith_input_look look;
     struct pith_feed_input input = {.data = data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .input = &input, .n_inputs = 1};
-    if (pith_check_data(m, &feed, max_values, false, &look, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_check_data(m, &feed, max_values, false, &look, &err));
     return look;
 }
 
@@ -143,8 +142,7 @@ static struct pith_answer_look answers_of(const struct pith_model *m, const floa
     struct pith_feed_input input = {.data = data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .input = &input, .n_inputs = 1};
     struct pith_answer_look look;
-    if (pith_check_outputs(e, m, &feed, &look, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_check_outputs(e, m, &feed, &look, &err));
     pith_data_free(data);
     pith_engine_close(e);
     return look;

@@ -36,8 +36,7 @@ static struct pith_data *steps_of(const float *x, uint32_t rows, uint32_t n_in, 
                                .rank = 2,
                                .dim = {1, WIDTH},
                                .steps = true};
-    if (pith_data_open(&o, &d, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&o, &d, &err));
     pith_buffer_free(&npy);
     return d;
 }

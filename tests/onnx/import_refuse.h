@@ -11,8 +11,7 @@ static inline struct pith_model *import(struct proto *file, const struct pith_im
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file->data, file->n, "net.onnx", opts, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(file->data, file->n, "net.onnx", opts, &m, &err));
     fail_import(file, opts, FEW);
     free(file->data);
     return m;

@@ -11,8 +11,7 @@ static inline struct pith_model *import_file(struct proto file)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err));
     fail_import(&file, NULL, FEW);
     free(file.data);
     return m;

@@ -18,8 +18,7 @@ static struct pith_model *import(const void *bytes, size_t n)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err));
     return m;
 }
 
@@ -27,8 +26,7 @@ static struct pith_model *again(const struct pith_model *m)
 {
     struct pith_buffer file;
     struct pith_error err = {0};
-    if (pith_model_write_onnx(m, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_write_onnx(m, &file, &err));
     struct pith_model *back = import(file.data, file.bytes);
     pith_buffer_free(&file);
     return back;

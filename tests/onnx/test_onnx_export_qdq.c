@@ -17,8 +17,7 @@ static struct pith_model *import(const void *bytes, size_t n)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err));
     return m;
 }
 
@@ -65,8 +64,7 @@ static struct pith_model *written_and_read(const struct pith_model *m, const cha
 {
     struct pith_buffer file;
     struct pith_error err = {0};
-    if (pith_model_write_onnx(m, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_write_onnx(m, &file, &err));
     assert_true(holds(&file, written));
     assert_false(holds(&file, "QLinear"));
     assert_false(holds(&file, "Integer"));

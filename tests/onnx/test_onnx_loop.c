@@ -290,8 +290,7 @@ TEST(frozen_count)
     struct proto file = loop_file("n yes x -> y z", loop_body("c"), "z -> r");
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(file.data, file.n, "net.onnx", &opts, &m, &err));
     free(file.data);
     assert_int_equal(m->nodes[0].attr[ATTR_LOOP_TRIPS], 4);
     assert_int_equal(m->values[m->outputs[0]].dim[0], 4);
@@ -552,9 +551,8 @@ static struct pith_model *written_and_read(const struct pith_model *m)
     struct pith_buffer file;
     struct pith_model *back = NULL;
     struct pith_error err = {0};
-    if (pith_model_write_onnx(m, &file, &err) ||
-        pith_onnx_read(file.data, file.bytes, "net.onnx", NULL, &back, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_write_onnx(m, &file, &err) ||
+             pith_onnx_read(file.data, file.bytes, "net.onnx", NULL, &back, &err));
     pith_buffer_free(&file);
     return back;
 }

@@ -79,8 +79,7 @@ static struct pith_model *imported(const struct layer *l)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (import(l, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(import(l, &m, &err));
     return m;
 }
 

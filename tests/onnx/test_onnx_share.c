@@ -17,8 +17,7 @@ static struct pith_model *read_onnx(const void *bytes, size_t n)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(bytes, n, "net.onnx", NULL, &m, &err));
     return m;
 }
 
@@ -43,8 +42,7 @@ static void exported_once(const struct pith_model *m, uint64_t weight_bytes)
 {
     struct pith_buffer file;
     struct pith_error err = {0};
-    if (pith_model_write_onnx(m, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_write_onnx(m, &file, &err));
     /* a quarter of it where all numbers are integers of 8 bits */
     assert_in_range(file.bytes, weight_bytes / 4, weight_bytes + weight_bytes / 2 + 800);
     struct pith_model *back = read_onnx(file.data, file.bytes);
@@ -230,8 +228,7 @@ TEST(test_function)
     proto_message(&file, MODEL_FUNCTION, f);
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_onnx_read(file.data, file.n, "net.onnx", NULL, &m, &err));
     free(file.data);
     assert_int_equal(constant_bytes(m), sizeof w + sizeof zero);
     pith_model_free(m);

@@ -80,9 +80,8 @@ static struct pith_buffer decoder(const struct form *f)
     snprintf(sizes, sizeof sizes,
              "size P 3 %d\nsize S 2 9\ndim 0 2 S\ndim 1 %u S\ndim 2 %u S\ndim 3 %u P\ndim 4 %u P",
              MOST, f->k_axis, f->v_axis, f->k_axis, f->v_axis);
-    if (pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
-        pith_model_pack(m, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
+             pith_model_pack(m, NULL, &packed, &err));
     pith_model_free(m);
     return packed;
 }
@@ -255,9 +254,8 @@ static void check_one_row(uint32_t axis, uint32_t heads)
     node = add_node(m, PITH_OP_ATTENTION, "attend", "y", 3, (uint32_t[]){v, v, v});
     m->outputs[m->n_outputs++] = node->out[0];
     snprintf(sizes, sizeof sizes, "size P 3 60\nsize S 2 9\ndim 0 %u S\ndim 1 %u P", axis, axis);
-    if (pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
-        pith_model_pack(m, NULL, &b, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
+             pith_model_pack(m, NULL, &b, &err));
     pith_model_free(m);
     static _Alignas(64) float memory[1024];
     for (uint32_t i = 0; i < 1024; i++)

@@ -50,13 +50,12 @@ static struct pith_buffer decoder(const struct names *names)
     node->attr[0] = UNARY_NEG;
     m->outputs[m->n_outputs++] = v;
     m->outputs[m->n_outputs++] = node->out[0];
-    if (pith_model_infer_shapes(m, &err) ||
-        pith_model_read_sizes(m,
-                              axis ? "size P 3 6\nsize S 2 9\ndim 0 1 S\ndim 1 1 P"
-                                   : "size P 3 6\nsize S 2 9\ndim 0 1 S\ndim 1 0 P",
-                              &err) ||
-        pith_model_pack(m, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) ||
+             pith_model_read_sizes(m,
+                                   axis ? "size P 3 6\nsize S 2 9\ndim 0 1 S\ndim 1 1 P"
+                                        : "size P 3 6\nsize S 2 9\ndim 0 1 S\ndim 1 0 P",
+                                   &err) ||
+             pith_model_pack(m, NULL, &packed, &err));
     pith_model_free(m);
     return packed;
 }
@@ -248,11 +247,11 @@ static struct pith_buffer two_states(bool growing)
     }
     v = add_node(m, PITH_OP_ADD, "add", "logits", 2, (uint32_t[]){1, v})->out[0];
     m->outputs[m->n_outputs++] = v;
-    if (pith_model_infer_shapes(m, &err) ||
-        (growing && pith_model_read_sizes(
-                        m, "size P 3 60\nsize S 2 9\ndim 0 1 S\ndim 1 0 S\ndim 2 0 P", &err)) ||
-        pith_model_pack(m, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) ||
+             (growing &&
+              pith_model_read_sizes(m, "size P 3 60\nsize S 2 9\ndim 0 1 S\ndim 1 0 S\ndim 2 0 P",
+                                    &err)) ||
+             pith_model_pack(m, NULL, &packed, &err));
     pith_model_free(m);
     return packed;
 }
@@ -348,15 +347,14 @@ static struct pith_buffer attending(bool twice, uint32_t state)
     if (twice)
         y[0] = add_node(m, PITH_OP_ADD, "sum", "sum", 2, y)->out[0];
     m->outputs[m->n_outputs++] = add_node(m, PITH_OP_RELU, "relu", "logits", 1, y)->out[0];
-    if (pith_model_infer_shapes(m, &err) ||
-        pith_model_read_sizes(m,
-                              twice ? "size P 3 60\nsize S 2 9\nsize E 2 90\ndim 0 1 S\n"
-                                      "dim 1 0 E\ndim 1 2 P\ndim 2 0 E\ndim 3 0 E\ndim 3 2 P"
-                                    : "size P 3 60\nsize S 2 9\nsize E 2 90\ndim 0 1 S\n"
-                                      "dim 1 0 E\ndim 1 2 P\ndim 2 0 E",
-                              &err) ||
-        pith_model_pack(m, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) ||
+             pith_model_read_sizes(m,
+                                   twice ? "size P 3 60\nsize S 2 9\nsize E 2 90\ndim 0 1 S\n"
+                                           "dim 1 0 E\ndim 1 2 P\ndim 2 0 E\ndim 3 0 E\ndim 3 2 P"
+                                         : "size P 3 60\nsize S 2 9\nsize E 2 90\ndim 0 1 S\n"
+                                           "dim 1 0 E\ndim 1 2 P\ndim 2 0 E",
+                                   &err) ||
+             pith_model_pack(m, NULL, &packed, &err));
     pith_model_free(m);
     return packed;
 }
@@ -490,10 +488,9 @@ static struct pith_buffer scorer(bool behind, bool shared)
     m->outputs[m->n_outputs++] = v;
     if (shared)
         m->outputs[m->n_outputs++] = add_node(m, PITH_OP_RELU, "more", "more", 1, &v)->out[0];
-    if (pith_model_infer_shapes(m, &err) ||
-        pith_model_read_sizes(m, "size S 5 9\ndim 0 1 S", &err) ||
-        pith_model_pack(m, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) ||
+             pith_model_read_sizes(m, "size S 5 9\ndim 0 1 S", &err) ||
+             pith_model_pack(m, NULL, &packed, &err));
     pith_model_free(m);
     return packed;
 }

@@ -101,9 +101,8 @@ static struct pith_buffer finish(struct pith_model *m, uint32_t output, const ch
     struct pith_buffer packed = {0};
     struct pith_error err = {0};
     m->outputs[m->n_outputs++] = output;
-    if (pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
-        pith_model_pack(m, NULL, &packed, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err) || pith_model_read_sizes(m, sizes, &err) ||
+             pith_model_pack(m, NULL, &packed, &err));
     pith_model_free(m);
     return packed;
 }

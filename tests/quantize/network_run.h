@@ -56,8 +56,7 @@ static inline struct network_run open_network(const struct pith_model *m, struct
 {
     struct network_run r = {.noted = noted};
     struct pith_error err = {0};
-    if (pith_model_pack(m, NULL, &r.file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &r.file, &err));
     return r;
 }
 

@@ -131,8 +131,7 @@ static struct pith_model *load(const char *name)
     if (!f)
         return NULL;
     fclose(f);
-    if (pith_model_load(path, NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_load(path, NULL, &m, &err));
     return m;
 }
 
@@ -149,8 +148,7 @@ static void make_integers(struct pith_model *m)
     for (uint64_t i = 0; i < n; i++)
         x[i] = random_f32(&seed);
     run_network(m, m, x, n, NULL);
-    if (pith_quantize(m, &q, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &q, NULL, NULL, &err));
     free(x);
 }
 

@@ -21,8 +21,7 @@ static struct pith_cluster_layer cluster(struct pith_model *m, const struct pith
     struct pith_cluster_layer layers[8];
     struct pith_error err = {0};
     uint32_t n;
-    if (pith_cluster(m, o, layers, &n, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_cluster(m, o, layers, &n, &err));
     assert_int_equal(n, m->n_nodes / 2);
     return layers[0];
 }

@@ -79,8 +79,7 @@ static double quantized_snr(struct pith_model *m, struct pith_quantize_opts o, c
     uint32_t n_out = m->values[m->outputs[0]].dim[1];
     o.size_bytes = sizeof o;
     run_network(m, m, x, n, a);
-    if (pith_quantize(m, &o, layers, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, layers, NULL, &err));
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     run_network(m, NULL, x, n, b);
     return snr_db(a, b, n_out);

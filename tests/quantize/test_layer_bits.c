@@ -19,8 +19,7 @@ static struct pith_model *network(void)
     for (uint32_t i = 0; i < N_LAYERS; i++)
         x = add_layer(m, &r, PITH_OP_GEMM, name[i], x, 2, shape[i]);
     m->outputs[m->n_outputs++] = x;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     run_network(m, m, (const float[]){1, -2, 3, 4}, 4, NULL);
     return m;
 }
@@ -32,8 +31,7 @@ static void bits_of(struct pith_quantize_opts o, uint32_t *bits)
     struct pith_error err = {0};
     uint32_t n;
     o.size_bytes = sizeof o;
-    if (pith_quantize(m, &o, layer, &n, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, layer, &n, &err));
     assert_int_equal(n, N_LAYERS);
     for (uint32_t i = 0; i < n; i++)
         bits[i] = layer[i].weight_bits;
@@ -78,8 +76,7 @@ static void bits_of_two(const uint32_t *first, const uint32_t *second, uint32_t 
     run_network(m, m, in, first[1], NULL);
     struct pith_quantize_layer *layer = calloc(PITH_QUANTIZE_PARTS * m->n_nodes, sizeof *layer);
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = bits};
-    if (pith_quantize(m, &o, layer, &n, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, layer, &n, &err));
     assert_int_equal(n, 2);
     given[0] = layer[0].weight_bits;
     given[1] = layer[1].weight_bits;
@@ -125,8 +122,7 @@ static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t 
     run_network(m, m, in, w[0][1], NULL);
     struct pith_quantize_layer *layer = calloc(PITH_QUANTIZE_PARTS * m->n_nodes, sizeof *layer);
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = 4};
-    if (pith_quantize(m, &o, layer, &n_reported, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, layer, &n_reported, &err));
     assert_int_equal(n_reported, n);
     for (uint32_t i = 0; i < n; i++)
         if (layer[i].weight_bits != wanted[i])

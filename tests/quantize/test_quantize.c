@@ -64,8 +64,7 @@ static void end(struct built *b)
 {
     struct pith_error err = {0};
     b->m->outputs[b->m->n_outputs++] = b->at;
-    if (pith_model_infer_shapes(b->m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(b->m, &err));
 }
 
 static void fill(struct sample_random *r, float *x, uint64_t n)
@@ -87,8 +86,7 @@ static double quantized_snr(struct built *b, const float *x, uint64_t n,
         n_out *= out->dim[i];
     assert_true(n_out <= 4096);
     run_network(b->m, b->m, x, n, before);
-    if (pith_quantize(b->m, opts, layers, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(b->m, opts, layers, NULL, &err));
     assert_int_equal(pith_model_infer_shapes(b->m, &err), PITH_OK);
     run_network(b->m, NULL, x, n, after);
     return snr_db(before, after, n_out);
@@ -279,8 +277,7 @@ TEST(scales_of_channels_are_not_mixed_up)
         float before[CHANNELS * 7], after[CHANNELS * 7];
         run_network(b.m, b.m, x, CHANNELS * 5, before);
         b.m->values[read].stats = &stats;
-        if (pith_quantize(b.m, &defaults, NULL, NULL, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_quantize(b.m, &defaults, NULL, NULL, &err));
         run_network(b.m, NULL, x, CHANNELS * 5, after);
         assert_true(snr_db(before, after, CHANNELS * 7) > 25);
         pith_model_free(b.m);

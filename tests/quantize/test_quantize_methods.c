@@ -45,8 +45,7 @@ static struct pith_data *data_of(const float *x, uint32_t n, uint32_t rank, cons
     assert_int_equal(pith_npy_write(PITH_F32, rank, all, x, &npy, &err), PITH_OK);
     o.content = npy.data;
     o.content_bytes = npy.bytes;
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&o, &data, &err));
     pith_buffer_free(&npy);
     return data;
 }
@@ -86,8 +85,7 @@ static double sqnr(struct images *i, struct pith_quantize_opts o)
         run_network(m, m, i->x[n], PIXELS, NULL);
         run_network(m, NULL, i->x[N_SAMPLES + n], PIXELS, a[n]);
     }
-    if (pith_quantize(m, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         run_network(m, NULL, i->x[N_SAMPLES + n], PIXELS, b[n]);
     pith_model_free(m);
@@ -166,8 +164,7 @@ TEST(goals_are_behind_the_bias)
         for (uint32_t n = 0; n < N_SAMPLES; n++)
             run_network(m, m, images->x[n], PIXELS, NULL);
         run_network(m, NULL, images->x[N_SAMPLES], PIXELS, before);
-        if (pith_quantize(m, &o, NULL, NULL, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
         run_network(m, NULL, images->x[N_SAMPLES], PIXELS, after);
         snr[adaptive] = snr_db(before, after, sizeof before / sizeof *before);
         pith_model_free(m);
@@ -235,8 +232,7 @@ TEST(what_is_cut_is_no_goal)
     m->values[in].n_observed = 1;
     struct pith_quantize_opts o = {
         .size_bytes = sizeof o, .data = data, .rounding = PITH_ROUND_ADAPTIVE, .keep_biases = true};
-    if (pith_quantize(m, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
     const int8_t *q = m->values[first_op(m, PITH_OP_MATMUL_INTEGER)->in[1]].constant->data;
     assert_int_equal(q[0], 127);
     assert_int_equal(q[1], 50);
@@ -271,8 +267,7 @@ TEST(pruned_weights_stay_zero)
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         run_network(m, m, i->x[n], PIXELS, NULL);
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .data = i->data};
-    if (pith_quantize(m, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
     run_network(m, NULL, i->x[N_SAMPLES], PIXELS, masked);
     for (uint32_t k = 0; k < m->n_nodes; k++)
         if (m->nodes[k].op == PITH_OP_CONV_INTEGER || m->nodes[k].op == PITH_OP_MATMUL_INTEGER) {
@@ -307,8 +302,7 @@ static struct pith_buffer bytes_on(struct images *i, uint32_t cpu_mask, uint32_t
                                    .runtime = &runtime,
                                    .keep_biases = true,
                                    .rounding = rounding};
-    if (pith_quantize(m, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
     pith_threads_stop(&runtime);
     assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
     pith_model_free(m);
@@ -389,8 +383,7 @@ static double one_layer_db(uint32_t wide, bool white, enum pith_rounding roundin
                                          .rounding = rounding};
     for (uint32_t n = 0; n < FITTED + OTHERS; n++)
         run_network(m, m, x[n], wide, n < FITTED ? NULL : a[n - FITTED]);
-    if (pith_quantize(m, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
     for (uint32_t n = 0; n < OTHERS; n++)
         run_network(m, NULL, x[FITTED + n], wide, b[n]);
     pith_model_free(m);

@@ -111,8 +111,7 @@ TEST(loops_give_what_operators_gave)
         for (uint32_t k = 0; k < n; k++)
             x[k] = sample_gauss(&r);
         run_network(m, m, x, n, a);
-        if (pith_expand_recurrent(m, &o, &err) || pith_model_infer_shapes(m, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_expand_recurrent(m, &o, &err) || pith_model_infer_shapes(m, &err));
         assert_int_equal(count_ops(m, PITH_OP_RECURRENT), 0);
         assert_int_equal(count_ops(m, PITH_OP_LOOP), kinds[i].steps > 1);
         run_network(m, NULL, x, n, b);
@@ -144,8 +143,7 @@ TEST(open_lengths_stay_operators)
             m->nodes[0].sized[m->nodes[0].n_sized++] =
                 (struct pith_sized){ATTR_RESHAPE_DIMS + 1, pith_model_strdup(m, "T")};
         }
-        if (pith_expand_recurrent(m, &o, &err) || pith_model_infer_shapes(m, &err))
-            fail_msg("%s", err.text);
+        SUCCEEDS(pith_expand_recurrent(m, &o, &err) || pith_model_infer_shapes(m, &err));
         assert_int_equal(count_ops(m, PITH_OP_RECURRENT), open);
         assert_int_equal(count_ops(m, PITH_OP_LOOP), !open);
         pith_model_free(m);
@@ -222,8 +220,7 @@ static double sqnr(struct pith_model *m, const struct series *s, struct pith_qua
         run_network(m, m, s->x[n], SAMPLE, NULL);
         run_network(m, NULL, s->x[N_SAMPLES + n], SAMPLE, a[n]);
     }
-    if (pith_quantize(m, &o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err));
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         run_network(m, NULL, s->x[N_SAMPLES + n], SAMPLE, b[n]);
     return snr_db(a[0], b[0], N_SAMPLES * 5);

@@ -114,8 +114,7 @@ static struct result quantize(const struct wanted *w, struct pith_quantize_opts 
     o.size_bytes = sizeof o;
     struct pith_data *samples = data ? data_of_rows(fitted, SAMPLES, n) : NULL;
     o.data = samples;
-    if (pith_quantize(m, &o, NULL, NULL, &err) || pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, NULL, NULL, &err) || pith_model_pack(m, NULL, &file, &err));
     for (uint32_t i = 0; i < SAMPLES; i++)
         run_network(m, NULL, other + i * n, n, is + i * n);
     pith_data_free(samples);
@@ -235,8 +234,7 @@ TEST(bits_are_given_once)
     draw(1, x, WIDTH);
     run_network(m, m, x, WIDTH, NULL);
     o.size_bytes = sizeof o;
-    if (pith_quantize(m, &o, layer, &n, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, layer, &n, &err));
     assert_int_equal(n, 5);
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(layer[i].weight_bits, 4);

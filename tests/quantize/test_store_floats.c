@@ -141,8 +141,7 @@ static struct pith_buffer pack(const struct pith_model *m)
 {
     struct pith_buffer file = {0};
     struct pith_error err = {0};
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     return file;
 }
 
@@ -150,8 +149,7 @@ static struct pith_model *read_back(const struct pith_buffer *file)
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    if (pith_model_read(file->data, file->bytes, "x", NULL, &m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_read(file->data, file->bytes, "x", NULL, &m, &err));
     return m;
 }
 

@@ -138,8 +138,8 @@ static struct result quantize(const struct wanted w, struct pith_quantize_opts o
         numbers[i] = (float)fitted[i];
     struct pith_data *data = data_of_rows(numbers, SAMPLES, IDS);
     o.data = data;
-    if (pith_quantize(m, &o, r.layer, &r.n_layers, &err) || pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_quantize(m, &o, r.layer, &r.n_layers, &err) ||
+             pith_model_pack(m, NULL, &file, &err));
     run_network(m, NULL, (const float *)(const void *)other, IDS, is);
     for (uint32_t i = 0; i < r.n_layers; i++)
         look_at(&r.layer[i], &r);

@@ -25,8 +25,7 @@ static inline struct pith_data *points_of(uint64_t seed, uint32_t samples, uint3
                                .content_bytes = npy.bytes,
                                .rank = 2,
                                .dim = {1, inputs}};
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&o, &data, &err));
     pith_buffer_free(&npy);
     return data;
 }

@@ -41,8 +41,7 @@ static inline struct pith_data *labelled_points(uint32_t n, const float *x, cons
                                .labels = path,
                                .rank = 2,
                                .dim = {1, INPUTS}};
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_data_open(&o, &data, &err));
     unlink(path);
     pith_buffer_free(&npy);
     pith_buffer_free(&labels);

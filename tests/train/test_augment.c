@@ -20,8 +20,7 @@ static struct augment parsed(const char *text)
 {
     struct augment a;
     struct pith_error err = {0};
-    if (pith_augment_parse(text, &a, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_augment_parse(text, &a, &err));
     return a;
 }
 

@@ -23,8 +23,7 @@ static struct augment_batch *batch_of(const char *text, uint32_t rank)
     struct pith_value v = input_of(rank, 1);
     struct augment_batch *b;
     struct pith_error err = {0};
-    if (pith_augment_batch_new(text, &v, PER, &b, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_augment_batch_new(text, &v, PER, &b, &err));
     return b;
 }
 

@@ -403,8 +403,7 @@ TEST(test_stop_before_the_target)
     o.keep_best = true;
     o.stop = at_step;
     o.user = &steps;
-    if (pith_train(m, data, val, &o, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_train(m, data, val, &o, &r, &err));
     assert_true(r.epochs == 1 && r.best_epoch == 1 && isfinite(r.val_loss));
     assert_int_equal(r.kept, nonzeros(constant(m, "w1")) + nonzeros(constant(m, "w2")));
     assert_true(r.kept > 60);

@@ -88,8 +88,7 @@ static struct pith_model *residual_net(uint64_t seed)
 static void infer(struct pith_model *m)
 {
     struct pith_error err = {0};
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -100,8 +99,7 @@ static struct tape *tape_of(const struct pith_model *m, uint32_t batch, uint32_t
     struct tape *t = NULL;
     struct pith_error err = {0};
     const struct tape_opts o = {.batch = batch, .threads = threads, .training = training};
-    if (pith_tape_new(m, &o, &t, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_tape_new(m, &o, &t, &err));
     return t;
 }
 
@@ -137,8 +135,7 @@ static void same_as_runtime(struct pith_model *m, uint32_t batch, double bound)
     pith_tape_forward(t);
     assert_int_equal(pith_model_pack(m, NULL, &file, &err), PITH_OK);
     struct pith_opts o = {.size_bytes = sizeof o, .batch = batch / PITH_TRAIN_SLICES};
-    if (pith_open_memory(file.data, file.bytes, &o, &session, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open_memory(file.data, file.bytes, &o, &session, &err));
     struct pith_plan *plan = pith_plan_of(session);
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++) {
         for (uint32_t i = 0; i < m->n_inputs; i++) {
@@ -189,8 +186,7 @@ TEST(real_nets_as_runtime)
         enum pith_status status = pith_model_load(path, NULL, &m, &err);
         if (status == PITH_ERR_IO)
             continue;
-        if (status)
-            fail_msg("%s", err.text);
+        SUCCEEDS(status);
         same_as_runtime(m, PITH_TRAIN_SLICES, 1e-3);
         pith_model_free(m);
         found++;

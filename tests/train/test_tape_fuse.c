@@ -84,8 +84,7 @@ static struct tape *run(const struct pith_model *m, const uint32_t *feature, uin
                                 .training = true,
                                 .feature = feature,
                                 .n_features = n_features};
-    if (pith_tape_new(m, &o, &t, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_tape_new(m, &o, &t, &err));
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++) {
         struct tape_tensor *x = pith_tape_input(t, s, 0);
         for (size_t k = 0; k < shape_elems(&x->shape); k++)
@@ -124,8 +123,7 @@ TEST(same_as_apart)
     struct pith_model *m = net(7);
     struct pith_error err = {0};
     uint32_t feature[64], n_features = 0;
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->nodes[i].op == PITH_OP_BATCH_NORM || m->nodes[i].op == PITH_OP_ADD)
             feature[n_features++] = m->nodes[i].out[0];
@@ -151,11 +149,9 @@ TEST(output_is_no_relu)
     uint32_t x = add_input(m, "row", 2, (const uint32_t[]){1, C});
     m->batch_open = true;
     m->outputs[m->n_outputs++] = batch_norm(m, &r, relu(m, x));
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
     const struct tape_opts o = {.batch = 8, .threads = 1, .training = true};
-    if (pith_tape_new(m, &o, &t, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_tape_new(m, &o, &t, &err));
     for (uint32_t i = 0; i < t->n_steps; i++)
         assert_false(t->step[i].rectifies);
     assert_true(t->n_steps >= 2);

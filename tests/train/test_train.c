@@ -161,8 +161,7 @@ TEST(test_no_best)
     float before[HIDDEN * INPUTS];
     memcpy(before, constant(m, "w1")->data, sizeof before);
     o.keep_best = true;
-    if (pith_train(m, data, val, &o, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_train(m, data, val, &o, &r, &err));
     assert_true(isnan(r.val_loss));
     assert_int_equal(r.best_epoch, 6);
     assert_true(r.accuracy > 0.8);
@@ -314,8 +313,7 @@ TEST(test_learns_pictures)
     o.epochs = 40;
     o.rate = 0.03f;
     struct pith_train_result result;
-    if (pith_train(m, data, data, &o, &result, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_train(m, data, data, &o, &result, &err));
     if (!(result.val_loss < 0.02 && result.loss < 0.02))
         fail_msg("loss %g, %g on the training samples", result.val_loss, result.loss);
     pith_data_free(data);

@@ -247,8 +247,7 @@ TEST(test_fixed_batch)
     struct pith_error err = {0};
     m->batch_open = false;
     o.integers = attach_integers(m);
-    if (pith_train(m, data, NULL, &o, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_train(m, data, NULL, &o, &r, &err));
     check_weights(constant(m, "w1"), HIDDEN, -4, 3);
     assert_true(m->values[m->nodes[1].out[0]].grid->scale[0] != 0.4f);
     assert_true(r.accuracy > 0.8);

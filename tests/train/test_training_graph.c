@@ -113,8 +113,7 @@ static struct pith_model *loop_net(bool inner, bool collect)
 static void infer(struct pith_model *m)
 {
     struct pith_error err = {0};
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_infer_shapes(m, &err));
 }
 
 /* ---- against the runtime --------------------------------------------------------------------- */
@@ -124,8 +123,7 @@ static struct tape *tape_of(const struct pith_model *m, uint32_t batch, bool tra
     struct tape *t = NULL;
     struct pith_error err = {0};
     const struct tape_opts o = {.batch = batch, .threads = 2, .training = training};
-    if (pith_tape_new(m, &o, &t, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_tape_new(m, &o, &t, &err));
     return t;
 }
 
@@ -168,11 +166,9 @@ static void same_as_runtime(struct pith_model *m, uint32_t batch)
     struct tape *t = tape_of(m, batch, false);
     fill(t);
     pith_tape_forward(t);
-    if (pith_model_pack(m, NULL, &file, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_model_pack(m, NULL, &file, &err));
     struct pith_opts o = {.size_bytes = sizeof o};
-    if (pith_open_memory(file.data, file.bytes, &o, &session, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_open_memory(file.data, file.bytes, &o, &session, &err));
     for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
         same_rows(m, t, pith_plan_of(session), s, batch / PITH_TRAIN_SLICES);
     pith_close(session);
@@ -207,8 +203,7 @@ TEST(real_nets_as_runtime)
         enum pith_status status = pith_model_load(path, NULL, &m, &err);
         if (status == PITH_ERR_IO)
             continue;
-        if (status)
-            fail_msg("%s", err.text);
+        SUCCEEDS(status);
         assert_false(m->batch_open);
         same_as_runtime(m, 16);
         pith_model_free(m);

@@ -12,8 +12,7 @@ static inline struct pith_train_result train_with(struct pith_model *m,
 {
     struct pith_train_result r;
     struct pith_error err = {0};
-    if (pith_train(m, data, val, o, &r, &err))
-        fail_msg("%s", err.text);
+    SUCCEEDS(pith_train(m, data, val, o, &r, &err));
     if (val != data)
         pith_data_free(val);
     pith_data_free(data);
