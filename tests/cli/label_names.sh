@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Labels are found under any name that people give them: as an array of an .npz, wherever it stands in
-# it, or as a csv that names each picture's file. Class names that the model stores are labels wherever
+# Labels are found in an .npz, in files beside the data, or in a csv that names each picture's file (which
+# names of arrays are taken: tests/data/test_data_arrays.c). Class names that the model stores are labels wherever
 # numbers are: in text, as numpy's strings, as names of folders.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'END' || exit 1
@@ -10,46 +10,20 @@ import zipfile
 from make_inputs import npy
 rows = npy("<f4", (3, 6), struct.pack("<18f", *range(18)))
 labels = npy("<i8", (3,), struct.pack("<3q", 0, 1, 2))
-for name in ("y", "Y", "label", "labels", "Labels", "target", "targets", "class", "Classes", "y_test", "test_labels",
-             "labels_int", "ground-truth", "gt", "Category", "testLabels", "class_ids"):
-    for samples in ("x", "data"):
-        with zipfile.ZipFile(f"{name}_{samples}.npz", "w") as z:
-            z.writestr(f"{name}.npy", labels)
-            z.writestr(f"{samples}.npy", rows)
-for name in ("arr_1", "digits"): # no word for it, but the only other array, of one integer a sample
-    with zipfile.ZipFile(f"{name}_x.npz", "w") as z:
-        z.writestr("arr_0.npy", rows)
-        z.writestr(f"{name}.npy", labels)
-floats = npy("<f4", (3,), struct.pack("<3f", 0, 1, 2))
-for name, array in (("weights", floats), ("class_names", npy("<i8", (2,), struct.pack("<2q", 0, 1)))):
-    with zipfile.ZipFile(f"{name}_unlabelled.npz", "w") as z: # none of these is labels
-        z.writestr("x.npy", rows)
-        z.writestr(f"{name}.npy", array)
-with zipfile.ZipFile("alone.npz", "w") as z:
-    z.writestr("digits.npy", labels)
-with zipfile.ZipFile("others.npz", "w") as z:
-    z.writestr("ids.npy", rows)
-    z.writestr("test_labels.npy", labels)
+def npz(name, **arrays):
+    with zipfile.ZipFile(name, "w") as z:
+        for k, v in arrays.items():
+            z.writestr(k + ".npy", v)
+npz("y_x.npz", testLabels=labels, data=rows)
+npz("weights_unlabelled.npz", x=rows, weights=npy("<f4", (3,), struct.pack("<3f", 0, 1, 2)))
+npz("alone.npz", digits=labels)
+npz("others.npz", ids=rows, test_labels=labels)
 open("x.npy", "wb").write(rows)
-two = npy("<i8", (2,), struct.pack("<2q", 0, 1))
-with zipfile.ZipFile("names_x.npz", "w") as z: # y before the names of the classes
-    z.writestr("classes.npy", two)
-    z.writestr("x.npy", rows)
-    z.writestr("y.npy", labels)
-with zipfile.ZipFile("pairs_x.npz", "w") as z:
-    z.writestr("x_test.npy", rows)
-    z.writestr("x_train.npy", rows)
-    z.writestr("y_train.npy", two)
-    z.writestr("y_test.npy", labels)
 END
-for f in *_x.npz *_data.npz; do
-    expect 0 pith eval good.onnx -d "$f"
-    grep -q 'on 3 samples' .out || complain "$f: $(cat .out .err)"
-done
-for f in *_unlabelled.npz; do
-    expect 2 pith eval good.onnx -d "$f"
-    grep -q 'no labels found' .err || complain "$f: $(cat .out .err)"
-done
+expect 0 pith eval good.onnx -d y_x.npz
+grep -q 'on 3 samples' .out || complain "y_x.npz: $(cat .out .err)"
+expect 2 pith eval good.onnx -d weights_unlabelled.npz
+grep -q 'no labels found' .err || complain "weights_unlabelled.npz: $(cat .out .err)"
 for f in alone.npz others.npz; do
     expect 0 pith eval good.onnx -d x.npy --labels $f
     grep -q 'on 3 samples' .out || complain "--labels $f: $(cat .out .err)"

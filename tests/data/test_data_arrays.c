@@ -326,6 +326,22 @@ TEST(which_array_is_what)
         assert_true(pith_data_labelled(d) == (rows[i].labels == 1));
         pith_data_free(d);
     }
+    /* words for labels, in any spelling, wherever they stand */
+    static const char *const words[] = {"y",           "Y",          "label",        "labels",
+                                        "Labels",      "target",     "targets",      "class",
+                                        "Classes",     "y_test",     "gt",           "Category",
+                                        "test_labels", "class_ids",  "ground-truth", "labels_int",
+                                        "lbl",         "categories", "answer",       "answers"};
+    for (size_t i = 0; i < 2 * N_OF(words); i++) {
+        char word[32];
+        snprintf(word, sizeof word, "i %s", words[i / 2]);
+        put_npz("a.npz", i % 2 ? (const char *const[]){word, "u data", "f more", NULL}
+                               : (const char *const[]){"u x", "f more", word, NULL});
+        struct pith_data_opts o = opts_for(at("a.npz"));
+        struct pith_data *d = opened(&o);
+        expect_sample(d, 1, (float[]){3, 4}, 7);
+        pith_data_free(d);
+    }
     /* arrays that belong to other inputs are no labels; what is named must be there */
     static const char *const three[] = {"u a", "i label", "u b", NULL};
     static const char *const mine[] = {"b", "label"}, *const none[] = {"c"};
