@@ -4,6 +4,7 @@
 #ifndef QUANTIZED_BUILDER_H
 #define QUANTIZED_BUILDER_H
 
+#include <stdio.h>
 #include "onnx_refusal.h"
 
 enum { BUILD_INT8 = 3, BUILD_INT32 = 6 };
@@ -21,6 +22,16 @@ static inline void raw(struct proto *g, const char *name, int type, size_t rank,
 static inline void add(struct proto *g, const char *op, const char *links)
 {
     proto_message(g, GRAPH_NODE, build_node(op, links, links));
+}
+
+/* "Op links; Op links; ..." */
+static inline void add_all(struct proto *g, const char *text)
+{
+    char op[32], links[64];
+    for (int n; sscanf(text, " %31s %63[^;]%n", op, links, &n) == 2; text += *text == ';') {
+        add(g, op, links);
+        text += n;
+    }
 }
 
 static inline void add_with(struct proto *g, const char *op, const char *links, const char *attr,

@@ -245,11 +245,8 @@ TEST(between_layers)
     struct proto g = {0};
     build_input(&g, "x", 2, 2, 2);
     build_operands(&g, 2, 1);
-    add(&g, "Gemm", "xd wd bd -> c");
-    add(&g, "QuantizeLinear", "c sy zx -> q");
-    add(&g, "Flatten", "q -> f");
-    add(&g, "DequantizeLinear", "f sy zx -> fd");
-    add(&g, "Gemm", "fd wd -> y");
+    add_all(&g, "Gemm xd wd bd -> c; QuantizeLinear c sy zx -> q; Flatten q -> f; DequantizeLinear "
+                "f sy zx -> fd; Gemm fd wd -> y");
     expect(g, PITH_OP_MATMUL_INTEGER, "Gemm", leave_grid);
 }
 
@@ -272,8 +269,7 @@ TEST(scales_of_channels)
     add_with(&g, "DequantizeLinear", "xq sx zx -> xd", "axis", 1);
     add(&g, "DequantizeLinear", "w sw -> wd");
     add_with(&g, "Conv", "xd wd -> c", "group", 2);
-    add(&g, "QuantizeLinear", "c sy -> q");
-    add(&g, "DequantizeLinear", "q sy -> y");
+    add_all(&g, "QuantizeLinear c sy -> q; DequantizeLinear q sy -> y");
     build_output(&g, "y");
     struct proto proto = build_model(g, 13);
     struct pith_model *m = import(proto.data, proto.n), *back;

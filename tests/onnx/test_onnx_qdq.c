@@ -102,10 +102,8 @@ TEST(relu_inside_the_range)
     s.y_zero = 1;
     struct proto g = {0};
     build_layer(&g, &s);
-    add(&g, "Conv", "xd wd bd -> c");
-    add(&g, "Relu", "c -> r");
-    add(&g, "QuantizeLinear", "r sy zy -> q");
-    add(&g, "DequantizeLinear", "q sy zy -> y");
+    add_all(&g, "Conv xd wd bd -> c; Relu c -> r; QuantizeLinear r sy zy -> q; DequantizeLinear q "
+                "sy zy -> y");
     struct pith_model *m = import_of(g);
     expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_CONV_INTEGER, PITH_OP_DEQUANTIZE, PITH_OP_RELU,
                       PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE));
@@ -120,10 +118,8 @@ TEST(test_clip)
         build_layer(&g, &plain);
         build_floats(&g, "low", 0, 0, 0);
         build_floats(&g, "high", inside ? 500 : 510, 0, 0);
-        add(&g, "Conv", "xd wd bd -> c");
-        add(&g, "Clip", "c low high -> r");
-        add(&g, "QuantizeLinear", "r sy zy -> q");
-        add(&g, "DequantizeLinear", "q sy zy -> y");
+        add_all(&g, "Conv xd wd bd -> c; Clip c low high -> r; QuantizeLinear r sy zy -> q; "
+                    "DequantizeLinear q sy zy -> y");
         struct pith_model *m = import_of(g);
         assert_int_equal(m->nodes[1].op, PITH_OP_CONV_INTEGER);
         assert_int_equal(m->nodes[2].op, inside ? PITH_OP_DEQUANTIZE : PITH_OP_REQUANTIZE);
@@ -138,9 +134,7 @@ TEST(weights_around_another_zero)
     s.w_zero[1] = 1;
     struct proto g = {0};
     build_layer(&g, &s);
-    add(&g, "Conv", "xd wd bd -> c");
-    add(&g, "QuantizeLinear", "c sy zy -> q");
-    add(&g, "DequantizeLinear", "q sy zy -> y");
+    add_all(&g, "Conv xd wd bd -> c; QuantizeLinear c sy zy -> q; DequantizeLinear q sy zy -> y");
     struct pith_model *m = import_of(g);
     assert_int_equal(m->nodes[2].op, PITH_OP_CONV);
     pith_model_free(m);
@@ -152,9 +146,7 @@ TEST(weights_moved_to_zero)
     s.w_zero[1] = -1;
     struct proto g = {0};
     build_layer(&g, &s);
-    add(&g, "Conv", "xd wd bd -> c");
-    add(&g, "QuantizeLinear", "c sy zy -> q");
-    add(&g, "DequantizeLinear", "q sy zy -> y");
+    add_all(&g, "Conv xd wd bd -> c; QuantizeLinear c sy zy -> q; DequantizeLinear q sy zy -> y");
     struct pith_model *m = import_of(g);
     static const int8_t w[4] = {1, -2, 4, -127};
     assert_int_equal(m->nodes[1].op, PITH_OP_CONV_INTEGER);
@@ -179,8 +171,7 @@ TEST(unsigned_weights)
         raw(&g, "zu", BUILD_UINT8, 0, NULL, &zero);
         add(&g, "DequantizeLinear", "u su zu -> ud");
         add(&g, rank == 4 ? "Conv" : "MatMul", "xd ud -> c");
-        add(&g, "QuantizeLinear", "c sy zy -> q");
-        add(&g, "DequantizeLinear", "q sy zy -> y");
+        add_all(&g, "QuantizeLinear c sy zy -> q; DequantizeLinear q sy zy -> y");
         struct pith_model *m = import_of(g);
         expect_ops(m,
                    OPS(PITH_OP_QUANTIZE, rank == 4 ? PITH_OP_CONV_INTEGER : PITH_OP_MATMUL_INTEGER,
@@ -198,9 +189,7 @@ TEST(bias_beyond_the_sums)
     s.bias[1] = INT32_MIN;
     struct proto g = {0};
     build_layer(&g, &s);
-    add(&g, "Conv", "xd wd bd -> c");
-    add(&g, "QuantizeLinear", "c sy zy -> q");
-    add(&g, "DequantizeLinear", "q sy zy -> y");
+    add_all(&g, "Conv xd wd bd -> c; QuantizeLinear c sy zy -> q; DequantizeLinear q sy zy -> y");
     struct pith_model *m = import_of(g);
     const int8_t w[4] = {1, -2, 2, -64};
     const int32_t bias[2] = {-5, INT32_MIN / 2};
@@ -222,8 +211,7 @@ TEST(no_scales)
         s.y_scale = scales[i];
         struct proto g = {0};
         build_layer(&g, &s);
-        add(&g, "Conv", "xd wd bd -> c");
-        add(&g, "QuantizeLinear", "c sy zy -> y");
+        add_all(&g, "Conv xd wd bd -> c; QuantizeLinear c sy zy -> y");
         build_output(&g, "y");
         snprintf(text, sizeof text,
                  "node 'c sy zy -> y' (QuantizeLinear): scale 0 of input 1 is %s", texts[i]);
@@ -241,8 +229,7 @@ TEST(test_gemm)
         struct proto g = {0};
         build_layer(&g, &s);
         add_with(&g, "Gemm", "xd wd bd -> c", "transB", by_row);
-        add(&g, "QuantizeLinear", "c sy zy -> q");
-        add(&g, "DequantizeLinear", "q sy zy -> y");
+        add_all(&g, "QuantizeLinear c sy zy -> q; DequantizeLinear q sy zy -> y");
         struct pith_model *m = import_of(g);
         expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_ADD, PITH_OP_REQUANTIZE,
                           PITH_OP_DEQUANTIZE));
@@ -266,8 +253,7 @@ TEST(no_layers)
         build_layer(&g, &s);
         raw(&g, "wide", BUILD_FLOAT, 3, wide, c);
         raw(&g, "tiny", BUILD_FLOAT, 0, NULL, &tiny);
-        add(&g, "DequantizeLinear", "w tiny -> wt");
-        add(&g, "DequantizeLinear", "xq tiny zx -> xt");
+        add_all(&g, "DequantizeLinear w tiny -> wt; DequantizeLinear xq tiny zx -> xt");
         add(&g, "MatMul", scales ? "xt wt -> p" : "xd wd -> p");
         if (!scales)
             add(&g, "Add", "p wide -> c");
@@ -292,9 +278,7 @@ TEST(numbers_of_rows)
     struct proto g = {0};
     build_layer(&g, &s);
     raw(&g, "rows", BUILD_FLOAT, 2, column, c);
-    add(&g, "Gemm", "xd wd rows -> c");
-    add(&g, "QuantizeLinear", "c sy zy -> q");
-    add(&g, "DequantizeLinear", "q sy zy -> y");
+    add_all(&g, "Gemm xd wd rows -> c; QuantizeLinear c sy zy -> q; DequantizeLinear q sy zy -> y");
     struct pith_model *m = import_of(g);
     assert_int_equal(m->nodes[2].op, PITH_OP_GEMM);
     pith_model_free(m);
@@ -309,9 +293,7 @@ TEST(test_moves)
         s.y_scale = same ? 0.5f : 0.25f;
         struct proto g = {0};
         build_layer(&g, &s);
-        add(&g, "Flatten", "xd -> f");
-        add(&g, "QuantizeLinear", "f sy zy -> q");
-        add(&g, "DequantizeLinear", "q sy zy -> y");
+        add_all(&g, "Flatten xd -> f; QuantizeLinear f sy zy -> q; DequantizeLinear q sy zy -> y");
         struct pith_model *m = import_of(g);
         if (same)
             expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_FLATTEN, PITH_OP_DEQUANTIZE));

@@ -48,9 +48,7 @@ TEST(constants_fold)
     build_input(&g, "x", 2, 4, 3);
     build_floats(&g, "s", 0.5f, 0, 0);
     build_floats(&g, "f", 3, 1, 2, 3, 2);
-    add(&g, "QuantizeLinear", "f s -> w");
-    add(&g, "DequantizeLinear", "w s -> d");
-    add(&g, "MatMul", "x d -> y");
+    add_all(&g, "QuantizeLinear f s -> w; DequantizeLinear w s -> d; MatMul x d -> y");
     struct pith_model *m = import_of(g);
     const struct pith_value *w = &m->values[m->nodes[0].in[1]];
     assert_non_null(w->constant);
@@ -61,11 +59,8 @@ TEST(constants_fold)
     build_floats(&g, "s", 0.5f, 0, 0);
     build_floats(&g, "zero", 0, 0, 0);
     build_floats(&g, "f", 3, 1, 2, 3, 2);
-    add(&g, "QuantizeLinear", "zero s -> z");
-    add(&g, "QuantizeLinear", "f s -> w");
-    add(&g, "QuantizeLinear", "x s z -> q");
-    add(&g, "QLinearMatMul", "q s z w s z s z -> r");
-    add(&g, "DequantizeLinear", "r s z -> y");
+    add_all(&g, "QuantizeLinear zero s -> z; QuantizeLinear f s -> w; QuantizeLinear x s z -> q; "
+                "QLinearMatMul q s z w s z s z -> r; DequantizeLinear r s z -> y");
     expect_ops(import_of(g), OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE,
                                  PITH_OP_DEQUANTIZE));
 }
@@ -226,8 +221,7 @@ TEST(unsigned_weights_move)
     build_input(&g, "x", 2, 1, 2);
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("w", 2, dims, 2, w, 4));
     proto_message(&g, GRAPH_INITIALIZER, build_tensor("z", 2, NULL, 0, &zero, 1));
-    add(&g, "DynamicQuantizeLinear", "x -> q s z0");
-    add(&g, "MatMulInteger", "q w z0 z -> y");
+    add_all(&g, "DynamicQuantizeLinear x -> q s z0; MatMulInteger q w z0 z -> y");
     struct pith_model *m = import_of(g);
     const struct pith_node *node = &m->nodes[m->n_nodes - 1];
     const struct pith_value *weight = &m->values[node->in[1]], *z = &m->values[node->in[3]];
@@ -253,8 +247,7 @@ TEST(test_scales)
         build_input(&g, "x", 2, 1, 2);
         proto_message(&g, GRAPH_INITIALIZER,
                       build_tensor("s", BUILD_FLOAT, NULL, 0, &bad[i].scale, 4));
-        add(&g, "QuantizeLinear", "x s -> q");
-        add(&g, "DequantizeLinear", "q s -> y");
+        add_all(&g, "QuantizeLinear x s -> q; DequantizeLinear q s -> y");
         refuse_as(g, PITH_ERR_CORRUPT, bad[i].text);
     }
 }
