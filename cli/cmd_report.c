@@ -13,7 +13,7 @@
 struct report_options {
     struct cli_common common;
     struct cli_feed_options feed;
-    const char *vs, *log, *search, *sweep, *svg;
+    const char *vs, *log, *sweep, *svg;
     double seconds;
 };
 
@@ -25,7 +25,6 @@ static const struct cli_option options[] = {
     CLI_STATE_OPTION(struct report_options, feed),
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC",
      "overrides the stored preprocessing", 0, 0},
-    {0, "search", OPTION_TEXT, AT(search), "FILE", "output of pith compress --json", 0, 0},
     {0, "sweep", OPTION_TEXT, AT(sweep), "FILE", "results of pith sweep (.jsonl)", 0, 0},
     {0, "log", OPTION_TEXT, AT(log), "FILE", "events of pith train, compress or sweep --log", 0, 0},
     {0, "time", OPTION_TIME, AT(seconds), "T",
@@ -36,9 +35,9 @@ static const struct cli_option options[] = {
 
 struct making {
     const struct report_options *o;
-    struct pith_packed packed, vs;         /* own */
-    struct cli_feed feed;                  /* owns */
-    struct pith_buffer log, search, sweep; /* own */
+    struct pith_packed packed, vs; /* own */
+    struct cli_feed feed;          /* owns */
+    struct pith_buffer log, sweep; /* own */
     struct cli_progress bar;
     enum cli_exit rc; /* of a figure */
 };
@@ -154,7 +153,6 @@ static void command_text(const struct making *k, char **operands, uint32_t n, ch
     add_word(to, room, "--preprocess", o->feed.preprocess);
     for (uint32_t i = 0; i < o->feed.states.n; i++)
         add_word(to, room, "--state", o->feed.states.item[i]);
-    add_word(to, room, "--search", o->search ? last_part(o->search) : NULL);
     add_word(to, room, "--sweep", o->sweep ? last_part(o->sweep) : NULL);
     add_word(to, room, "--log", o->log ? last_part(o->log) : NULL);
     snprintf(seconds, sizeof seconds, "%gs", o->seconds);
@@ -207,8 +205,6 @@ static enum cli_exit open_all(struct making *k, char **operands, uint32_t n_oper
     if (!rc)
         rc = read_log(o->log, &k->log, &opts->curve);
     if (!rc)
-        rc = read_log(o->search, &k->search, &opts->search);
-    if (!rc)
         rc = read_log(o->sweep, &k->sweep, &opts->sweep);
     if (rc)
         return rc;
@@ -238,7 +234,6 @@ static enum cli_exit run(void *options_given, char **operands, uint32_t n_operan
     pith_packed_free(&k.packed);
     pith_packed_free(&k.vs);
     pith_buffer_free(&k.log);
-    pith_buffer_free(&k.search);
     pith_buffer_free(&k.sweep);
     return rc;
 }
@@ -257,8 +252,8 @@ const struct cli_command cmd_report = {
     "<script type=\"application/json\" id=\"pith\"> in the page holds every "
     "number.\n" CLI_STATE_TEXT "\n"
     "  pith report net.pith --vs net.onnx -d val.tar -o report.html\n"
-    "  pith compress net.onnx -d val.tar -o net.pith --json > net.search.json\n"
-    "  pith report net.pith --vs net.onnx --search net.search.json -o report.html --svg figures",
+    "  pith compress net.onnx -d val.tar --log net.jsonl -o net.pith\n"
+    "  pith report net.pith --vs net.onnx --log net.jsonl -o report.html --svg figures",
     options,
     sizeof(struct report_options),
     1,

@@ -87,16 +87,6 @@ struct report_change {
 };
 #define REPORT_CHANGES 12u
 
-/* Fractions of top-1 (of PSNR: dB / 100), nats, dB below the signal. */
-enum report_loss { REPORT_DROP = 0, REPORT_KL = 1, REPORT_NOISE = 2 };
-
-/* A file that the search made. */
-struct report_file {
-    char encoder[24];
-    double quality, bytes, loss;
-    bool fits, chosen;
-};
-
 struct report {
     const struct pith_report_opts *o;
     struct pith_error *err;
@@ -121,11 +111,7 @@ struct report {
     /* logs */
     double *curve[5]; /* own: [n_epochs] epoch, loss, top1, val_loss, val_top1; NAN: none */
     uint32_t n_epochs;
-    bool curve_of_files;      /* curve[0] is their bytes */
-    struct report_file *file; /* owns */
-    uint32_t n_files;
-    enum report_loss loss;           /* of them */
-    double limit;                    /* of the loss; NAN: none */
+    bool curve_of_files;             /* curve[0] is their bytes */
     struct pith_sweep_results sweep; /* owns; n_front of them on the Pareto front */
     uint32_t n_front;
 };

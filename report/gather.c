@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <stdlib.h>
 #include "facts.h"
 
@@ -37,7 +36,6 @@ static enum pith_status draw_weights(struct report *r)
 
 enum pith_status pith_report_gather(struct report *r)
 {
-    r->limit = NAN;
     enum pith_status st = pith_report_logs(r);
     if (!st)
         st = pith_report_open_side(r, 0);
@@ -86,7 +84,6 @@ void pith_report_free(struct report *r)
     free_side(&r->side[1]);
     free(r->layer);
     free(r->label);
-    free(r->file);
     pith_comparison_free(&r->compared);
     pith_sweep_results_free(&r->sweep);
 }

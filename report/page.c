@@ -309,16 +309,14 @@ static void put_nav(struct page *p)
 {
     static const struct {
         const char *id, *title;
-    } link[] = {{"search-files", "Search"},     {"sweep-front", "Sweep"},
-                {"training-loss", "Training"},  {"bytes", "Bytes"},
-                {"network", "Graph"},           {"energy-by-kind", "Energy"},
-                {"predictions", "Predictions"}, {"layers", "Layers"},
-                {"details", "Each layer"},      {"commands", "Commands"}};
+    } link[] = {
+        {"sweep-front", "Sweep"}, {"training-loss", "Training"}, {"bytes", "Bytes"},
+        {"network", "Graph"},     {"energy-by-kind", "Energy"},  {"predictions", "Predictions"},
+        {"layers", "Layers"},     {"details", "Each layer"},     {"commands", "Commands"}};
     const struct report *r = p->r;
     pith_put(&p->t, "<nav>");
     for (uint32_t i = 0; i < sizeof link / sizeof *link; i++)
-        if ((i > 0 || r->n_files) && (i != 1 || r->sweep.n) && (i != 2 || r->n_epochs) &&
-            (i != 6 || r->n_classes))
+        if ((i != 0 || r->sweep.n) && (i != 1 || r->n_epochs) && (i != 5 || r->n_classes))
             pith_put(&p->t, "<a href=\"#%s\">%s</a>", link[i].id, link[i].title);
     pith_put(&p->t, "</nav>\n");
 }
@@ -410,10 +408,9 @@ static enum pith_status put_all(struct page *p)
     put_nav(p);
     put_tiles(p);
     put_difference(p);
-    if (p->r->n_files || p->r->sweep.n || p->r->n_epochs) {
-        pith_page_section(p, "runs", "Search, sweep, training");
+    if (p->r->sweep.n || p->r->n_epochs) {
+        pith_page_section(p, "runs", "Sweep, run");
         pith_put(&p->t, "<div class=\"grid\">\n");
-        pith_page_search(p);
         pith_page_sweep(p);
         pith_page_curve(p);
         pith_put(&p->t, "</div>");

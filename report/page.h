@@ -45,7 +45,6 @@ void pith_page_table(struct page *p);
 /* As many layers as fit until the page has so many bytes, those with the most bytes first. */
 void pith_page_details(struct page *p, size_t most_bytes);
 
-void pith_page_search(struct page *p);
 void pith_page_sweep(struct page *p);
 void pith_page_curve(struct page *p);
 void pith_page_predictions(struct page *p);

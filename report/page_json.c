@@ -127,19 +127,6 @@ static json_t *predictions_json(const struct report *r)
     return a;
 }
 
-static json_t *files_json(const struct report *r)
-{
-    json_t *a = json_array();
-    for (uint32_t i = 0; i < r->n_files; i++) {
-        const struct report_file *f = &r->file[i];
-        pith_json_append(&a,
-                         json_pack("{s:s, s:o, s:o, s:o, s:b, s:b}", "encoder", f->encoder,
-                                   "quality", number(f->quality), "bytes", number(f->bytes), "loss",
-                                   number(f->loss), "fits", f->fits, "chosen", f->chosen));
-    }
-    return a;
-}
-
 static json_t *sweep_json(const struct report *r)
 {
     json_t *a = json_array();
@@ -172,7 +159,6 @@ static json_t *layers_json(const struct report *r)
 
 static json_t *all_json(const struct report *r)
 {
-    static const char *const loss_name[] = {"drop", "kl", "noise_db"};
     json_t *o =
         json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pith", 1, "before", side_json(r, 0),
                   "after", side_json(r, 1), "samples", whole(r->n_samples), "energy_before",
@@ -189,11 +175,6 @@ static json_t *all_json(const struct report *r)
         pith_json_put(&o, "output_snr_db", number(r->compared.output.snr_db));
         pith_json_put(&o, "kl", number(r->compared.classes ? r->compared.kl : (double)NAN));
         pith_json_put(&o, "random_inputs", json_boolean(r->random));
-    }
-    if (r->n_files) {
-        pith_json_put(&o, "loss", json_string(loss_name[r->loss]));
-        pith_json_put(&o, "limit", number(r->limit));
-        pith_json_put(&o, "files", files_json(r));
     }
     if (r->sweep.n)
         pith_json_put(&o, "sweep", sweep_json(r));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page_runs.c - predictions, and what searches, sweeps and trainings logged. */
+/* page_runs.c - predictions, results of a sweep, and what a run logged. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { CONFUSED = 12, MOST_SERIES = 4 };
 
-/* ---- a search -------------------------------------------------------------------------------- */
+/* ---- a sweep --------------------------------------------------------------------------------- */
 
 struct points {
     double *x, *y; /* own: [n] */
@@ -35,50 +35,6 @@ static void add_point(struct points *p, double x, double y)
     p->x[p->n] = x;
     p->y[p->n++] = y;
 }
-
-void pith_page_search(struct page *p)
-{
-    const struct report *r = p->r;
-    struct points good, bad;
-    struct chart c;
-    if (!r->n_files)
-        return;
-    const bool made = make_points(&good, r->n_files), too = make_points(&bad, r->n_files);
-    static const char *const names[] = {"drop of accuracy, points", "KL divergence, nats",
-                                        "noise against the outputs, dB"};
-    const double scale = r->loss == REPORT_DROP ? 100 : 1;
-    struct chart_plot plot = {.x_name = "KiB",
-                              .y_name = names[r->loss],
-                              .log_x = true,
-                              .log_y = r->loss == REPORT_KL,
-                              .limit = r->limit * scale,
-                              .limit_name = "limit",
-                              .ring_x = NAN,
-                              .ring_y = NAN,
-                              .ring_name = "chosen"};
-    for (uint32_t i = 0; made && too && i < r->n_files; i++) {
-        const struct report_file *f = &r->file[i];
-        add_point(f->fits ? &good : &bad, f->bytes / 1024, f->loss * scale);
-        if (f->chosen) {
-            plot.ring_x = f->bytes / 1024;
-            plot.ring_y = f->loss * scale;
-        }
-    }
-    const struct chart_series series[] = {
-        {"within the goal", good.x, good.y, good.n, false, true, "a"},
-        {"beyond it, or uncertain", bad.x, bad.y, bad.n, false, true, "c"}};
-    plot.series = series;
-    plot.n_series = 2;
-    pith_chart_plot(&c, "search-files", "Files of the search", &plot);
-    c.failed = !made || !too;
-    pith_page_figure(p, &c,
-                     "Each point is a file that the search made. Further left is smaller, "
-                     "further down loses less.");
-    free_points(&good);
-    free_points(&bad);
-}
-
-/* ---- a sweep --------------------------------------------------------------------------------- */
 
 void pith_page_sweep(struct page *p)
 {
@@ -108,10 +64,7 @@ void pith_page_sweep(struct page *p)
                                     .n_series = 2,
                                     .x_name = "KiB",
                                     .y_name = regression ? "PSNR, dB" : "top-1, %",
-                                    .log_x = true,
-                                    .limit = NAN,
-                                    .ring_x = NAN,
-                                    .ring_y = NAN};
+                                    .log_x = true};
     char caption[160];
     snprintf(caption, sizeof caption, "%u results of pith sweep on %.60s%s", s->n - n_other,
              *s->point[0].model ? s->point[0].model : "one model",
@@ -156,10 +109,7 @@ void pith_page_curve(struct page *p)
         const struct chart_plot plot = {.series = series,
                                         .n_series = n,
                                         .x_name = r->curve_of_files ? "bytes" : "epoch",
-                                        .y_name = kind == 1 ? "loss" : "top-1",
-                                        .limit = NAN,
-                                        .ring_x = NAN,
-                                        .ring_y = NAN};
+                                        .y_name = kind == 1 ? "loss" : "top-1"};
         if (!n)
             continue;
         pith_chart_plot(&c, kind == 1 ? "training-loss" : "training-accuracy",

@@ -40,15 +40,14 @@ struct pith_report_opts {
      * they are. */
     uint64_t onnx_bytes, vs_onnx_bytes;
     bool two_models; /* vs is no original, but a model like any other: A, and packed B */
-    const struct pith_feed *feed;  /* samples, for both; NULL: none. Its data sets may have picked
-                                      samples; they have the same at the end */
-    const char *data_name;         /* for the text; may be NULL */
-    struct pith_report_log curve;  /* pith train, compress or sweep --log */
-    struct pith_report_log search; /* pith compress --json */
-    struct pith_report_log sweep;  /* pith sweep: results.jsonl */
-    double seconds;                /* of measuring each model's time; 0: no times */
-    uint32_t threads, cpu_mask;    /* as pith_engine_opts */
-    const char *command;           /* that makes the page, as the page shows it; NULL: not shown */
+    const struct pith_feed *feed; /* samples, for both; NULL: none. Its data sets may have picked
+                                     samples; they have the same at the end */
+    const char *data_name;        /* for the text; may be NULL */
+    struct pith_report_log curve; /* pith train, compress or sweep --log */
+    struct pith_report_log sweep; /* pith sweep: results.jsonl */
+    double seconds;               /* of measuring each model's time; 0: no times */
+    uint32_t threads, cpu_mask;   /* as pith_engine_opts */
+    const char *command;          /* that makes the page, as the page shows it; NULL: not shown */
     /* Each figure as an SVG file of its own; name without ending, unique in the page. False ends
      * the work (PITH_ERR_IO). May be NULL. */
     bool (*figure)(void *user, const char *name, const char *svg, size_t bytes);

@@ -120,10 +120,6 @@ struct chart_plot {
     uint32_t n_series;
     const char *x_name, *y_name;
     bool log_x, log_y;
-    double limit; /* a dashed line at this y; NAN: none */
-    const char *limit_name;
-    double ring_x, ring_y; /* a point that is ringed; NAN: none */
-    const char *ring_name;
 };
 void pith_chart_plot(struct chart *c, const char *name, const char *title,
                      const struct chart_plot *p);

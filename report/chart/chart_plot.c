@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
 #include "chart.h"
 
 enum { PLOT_HEIGHT = 190, LEFT = 44 };
@@ -34,7 +33,6 @@ static void find_axes(struct plot *q)
             widen(&x, p->series[s].x[i], p->log_x);
             widen(&y, p->series[s].y[i], p->log_y);
         }
-    widen(&y, p->limit, p->log_y);
     q->x = pith_axis(x.low, x.high, 6, p->log_x);
     q->y = pith_axis(y.low, y.high, 6, p->log_y);
 }
@@ -81,23 +79,6 @@ static void put_series(struct chart_text *t, const struct plot *q, const struct 
             put_circle(t, s->classes, place_x(q, s->x[i]), place_y(q, s->y[i]), 3.4);
 }
 
-static void put_marks(struct chart_text *t, const struct plot *q)
-{
-    const struct chart_plot *p = q->p;
-    if (!isnan(p->limit)) {
-        const double y = place_y(q, p->limit);
-        pith_put(t, "<path class=\"limit\" d=\"M");
-        pith_put_number(t, q->f.left, 1);
-        pith_put(t, " ");
-        pith_put_number(t, y, 1);
-        pith_put(t, "h");
-        pith_put_number(t, q->f.width, 1);
-        pith_put(t, "\"/>");
-    }
-    if (!isnan(p->ring_x) && !isnan(p->ring_y))
-        put_circle(t, "ring", place_x(q, p->ring_x), place_y(q, p->ring_y), 7);
-}
-
 /* Rows of names above the frame; returns the height taken. */
 static double put_names(struct chart_text *t, const struct plot *q)
 {
@@ -111,19 +92,6 @@ static double put_names(struct chart_text *t, const struct plot *q)
         }
         pith_legend_put(t, x, y, &p->series[s].classes, &p->series[s].name, 1);
         x += wide;
-    }
-    char text[200];
-    const char *limit = isnan(p->limit) || !p->limit_name ? NULL : p->limit_name;
-    const char *ring = isnan(p->ring_x) || !p->ring_name ? NULL : p->ring_name;
-    if (limit || ring) {
-        snprintf(text, sizeof text, "%s%s%s%s", limit ? "dashed: " : "", limit ? limit : "",
-                 limit && ring ? "; ring: "
-                 : ring        ? "ring: "
-                               : "",
-                 ring ? ring : "");
-        char fit[200];
-        y += 16;
-        pith_put_text(t, LEFT, y, "r", pith_text_fit(text, CHART_WIDTH - LEFT, fit, sizeof fit));
     }
     return y;
 }
@@ -139,6 +107,5 @@ void pith_chart_plot(struct chart *c, const char *name, const char *title,
     pith_axes_put(&c->svg, &q.f, &q.x, p->x_name, &q.y, p->y_name);
     for (uint32_t s = 0; s < p->n_series; s++)
         put_series(&c->svg, &q, &p->series[s]);
-    put_marks(&c->svg, &q);
     c->height = q.f.top + q.f.height + 34;
 }

@@ -71,10 +71,6 @@ if (len(files) != got["calls"] or chosen != [got["bytes"]] or got["labels_resolv
         min(f["bytes"] for f in files if f["fits"]) != got["bytes"]):
     raise SystemExit(f"files of the search: {files}")
 END
-# The report shows them: the KL divergence, for too few labels resolve the limit; the chosen one is ringed.
-expect 0 pith report found.pith --search found.json -o found.html --svg figures
-grep -q 'KL divergence, nats' figures/search-files.svg || complain "no KL divergence"
-[ "$(grep -c 'class="ring"' figures/search-files.svg)" = 1 ] || complain "no ring"
 # The same samples, options and seed give the same bytes. The log: which limit decides, a header, a line for each file; in
 # a file no line is above 100 columns, on a terminal none of them above its width.
 expect 0 $search --max-drop 2% -o again.pith

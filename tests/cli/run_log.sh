@@ -14,7 +14,7 @@ expect 0 pith compress trained.pith --sparsity 0.5 -d $data --log recipe.jsonl -
 printf '{"pith":1,"stages":[{"do":"cluster","bits":8}],"sweep":{"stages.0.bits":[2,3,4]}}' >grid.json
 expect 0 pith sweep grid.json trained.pith -d $data --append results.jsonl --log sweep.jsonl -q
 expect 0 pith sweep grid.json dense.pith -d $data --append many.jsonl -j 2 --log jobs.jsonl -q
-for log in curve.csv train.jsonl compress.jsonl recipe.jsonl sweep.jsonl; do
+for log in train.jsonl compress.jsonl recipe.jsonl sweep.jsonl; do
     expect 0 pith report small.pith --log $log -o $log.html
     grep -q '"curve":{"' $log.html || complain "no curve of $log"
 done

@@ -189,16 +189,10 @@ TEST(plots_keep_apart)
                                      .x_name = "KiB",
                                      .y_name = "KL divergence, nats",
                                      .log_x = kind & 1,
-                                     .log_y = kind & 2,
-                                     .limit = 0.5,
-                                     .limit_name = "limit",
-                                     .ring_x = 240,
-                                     .ring_y = 0.5,
-                                     .ring_name = "chosen"};
+                                     .log_y = kind & 2};
         struct chart c;
         pith_chart_plot(&c, "plot", "Plot", &p);
         assert_apart(&c);
-        assert_non_null(strstr(c.svg.data, "class=\"ring\""));
         assert_null(strstr(c.svg.data, "nan"));
         pith_chart_free(&c);
     }
