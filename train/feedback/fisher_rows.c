@@ -77,7 +77,6 @@ static float signed_sum(const float *g, const float *sign, uint64_t n)
     return sum;
 }
 
-/* The same signs on every rank. */
 static void draw(struct fisher *f, const struct tape_parameter *p)
 {
     const struct pith_row_sensitivity *of = &f->to->of[p->value];
@@ -95,18 +94,16 @@ static void draw(struct fisher *f, const struct tape_parameter *p)
     }
 }
 
-/* Of the parameters that are whole behind a step. */
-static void note_gradients(struct fisher *f, uint32_t step)
+static void note_gradients(struct fisher *f)
 {
     uint32_t n;
     const struct tape_parameter *all = pith_tape_parameters(f->drawn.tape, &n);
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t rows = f->to->of[all[i].value].rows, cols = rows ? all[i].count / rows : 0;
         double *to = rows_of(f, f->record.data, all[i].value);
-        for (uint64_t r = 0; r < rows && f->drawn.tape->gradients.whole_at[i] == step; r++)
+        for (uint64_t r = 0; r < rows; r++)
             to[r] = squares(all[i].grad + r * cols, cols);
-        if (f->drawn.tape->gradients.whole_at[i] == step)
-            draw(f, &all[i]);
+        draw(f, &all[i]);
     }
 }
 
@@ -148,14 +145,6 @@ static void note_places(struct fisher *f, uint32_t i)
     if (v < f->to->n && f->to->of[v].n_places && t->step[i].node[0].out[0]->grad)
         sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, f->to->of[v].n_places,
                      places_of(f, f->record.data, v));
-}
-
-/* Behind the backward of a step. */
-static void take_step(void *user, uint32_t step)
-{
-    struct fisher *f = user;
-    note_gradients(f, step);
-    note_places(f, step);
 }
 
 /* A weight that several steps multiply by has places of none. */
@@ -302,6 +291,9 @@ static enum pith_status run_sample(struct fisher *f, uint64_t sample)
     pith_tape_forward(f->drawn.tape);
     note_power(f);
     pith_sampled_fisher_backward(&f->drawn, sample);
+    note_gradients(f);
+    for (uint32_t i = 0; i < f->drawn.tape->n_steps; i++)
+        note_places(f, i);
     return PITH_OK;
 }
 
@@ -376,7 +368,7 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
                                           f.opts.temperature > 0 ? (float)f.opts.temperature : 1.0f,
                                       .output_scale = f.opts.output_scale};
     if (!status)
-        status = pith_sampled_fisher_open(m, take_step, &f, &f.drawn, err);
+        status = pith_sampled_fisher_open(m, &f.drawn, err);
     if (!status)
         status = list_rows(&f);
     if (!status)

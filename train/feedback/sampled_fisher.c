@@ -133,9 +133,8 @@ static bool has_gradient(const struct sampled_fisher *d)
     return any;
 }
 
-enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
-                                          void (*after)(void *user, uint32_t step), void *user,
-                                          struct sampled_fisher *d, struct pith_error *err)
+enum pith_status pith_sampled_fisher_open(const struct pith_model *m, struct sampled_fisher *d,
+                                          struct pith_error *err)
 {
     bool softmax;
     d->scores = pith_run_scores(m, &softmax);
@@ -147,9 +146,7 @@ enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
                                 .borrows = true,
                                 .unchecked = true,
                                 .feature = &d->scores,
-                                .n_features = softmax && !d->squares,
-                                .after = after,
-                                .user = user};
+                                .n_features = softmax && !d->squares};
     enum pith_status status = pith_tape_new(m, &t, &d->tape, err);
     if (!status && !has_gradient(d))
         status = pith_error_fill(err, PITH_ERR_UNSUPPORTED,

@@ -21,13 +21,11 @@ struct sampled_fisher {
     uint32_t scores, classes;
 };
 
-/* A tape of m, as it is when it does not train, for one sample with as little memory as may be:
- * gradients are there when `after` is called, behind each step (tape.h). m is borrowed and may not
- * change. PITH_ERR_UNSUPPORTED where no float weight leads to what the classes are drawn from;
+/* A tape of m, as it is when it does not train, for one sample. m is borrowed and may not change.
+ * PITH_ERR_UNSUPPORTED where no float weight leads to what the classes are drawn from;
  * PITH_ERR_MEMORY, and what pith_tape_new returns. */
-enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
-                                          void (*after)(void *user, uint32_t step), void *user,
-                                          struct sampled_fisher *d, struct pith_error *err);
+enum pith_status pith_sampled_fisher_open(const struct pith_model *m, struct sampled_fisher *d,
+                                          struct pith_error *err);
 void pith_sampled_fisher_close(struct sampled_fisher *d); /* accepts zeros */
 /* Behind the tape's forward: all gradients. The same draws whenever this sample comes. */
 void pith_sampled_fisher_backward(struct sampled_fisher *d, uint64_t sample);

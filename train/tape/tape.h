@@ -65,13 +65,6 @@ struct tape_opts {
                         need them */
     bool ordered;    /* all sums have one written order, so the same bits on every CPU: slower */
     bool borrows;    /* parameters are not copied from the model, and do not change meanwhile */
-    /* Called when backward is through a step, whose results' gradients are there until it returns;
-     * those of a parameter that is whole then (tape_state.h: whole_at), too. Afterwards they are
-     * overwritten: values and gradients of a tape with this share memory (tape_recompute.h), and
-     * forward is computed twice. With one slice that does not train, and borrows. NULL: all stays.
-     */
-    void (*after)(void *user, uint32_t step);
-    void *user;
 };
 
 /* PITH_ERR_UNSUPPORTED: an operator without gradient between a parameter and the output, named;

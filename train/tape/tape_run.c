@@ -144,10 +144,10 @@ static void one_stretch(void *arg, uint32_t slice)
     }
 }
 
-/* Places first .. last - 1. */
-static void all_steps(struct tape *t, bool backward, uint32_t first, uint32_t last)
+static void all_steps(struct tape *t, bool backward)
 {
-    struct stretch s = {.t = t, .backward = backward, .to = first};
+    const uint32_t last = 2 * t->n_steps;
+    struct stretch s = {.t = t, .backward = backward};
     while (s.to < last) {
         s.from = s.to;
         while (s.to < last && !sums_at(&s, s.to))
@@ -232,11 +232,9 @@ static void one_place(const struct stretch *s, uint32_t place, uint32_t slice)
     void (*sums)(struct grad_node * n) = sums_at(s, place);
     if (sums)
         sums(&step->node[slice]);
-    else if (place % 2 && s->backward) {
+    else if (place % 2 && s->backward)
         step_backward(s->t, step, slice);
-        if (s->t->opts.after)
-            s->t->opts.after(s->t->opts.user, (uint32_t)(step - s->t->step));
-    } else if (place % 2)
+    else if (place % 2)
         step_forward(s->t, step, slice);
 }
 
@@ -267,7 +265,7 @@ static void add_parameter_grads(void *arg, uint32_t part)
         const struct tape_step *step = t->gradients.joined_by[i];
         if (step)
             step->op->joined(&step->node[t->first], t->n_own, part, own_grad(t, i));
-        else
+        else if (t->n_slices > 1)
             add_range(t, i, count * part / PITH_TRAIN_SLICES,
                       count * (part + 1) / PITH_TRAIN_SLICES);
     }
@@ -297,37 +295,17 @@ static void renew(struct tape *t)
     on_threads(t, 0, PITH_TRAIN_SLICES, renew_steps, t);
 }
 
-static void steps_forward(struct tape *t, uint32_t from, uint32_t to)
-{
-    all_steps(t, false, 2 * from, 2 * to);
-}
-
 void pith_tape_forward(struct tape *t)
 {
     clear_times(t);
     renew(t);
-    steps_forward(t, 0, t->n_steps);
+    all_steps(t, false);
     pith_tape_slices(t, clear_ends, t);
-}
-
-/* Segment by segment from the last, each computed anew. */
-static void lean_backward(struct tape *t)
-{
-    for (uint32_t s = t->n_segments; s-- > 0;) {
-        const uint32_t from = t->segment[s], to = t->segment[s + 1];
-        if (s + 1 < t->n_segments)
-            steps_forward(t, from, to);
-        all_steps(t, true, 2 * (t->n_steps - to), 2 * (t->n_steps - from));
-    }
 }
 
 void pith_tape_backward(struct tape *t)
 {
-    if (t->opts.after) {
-        lean_backward(t);
-        return;
-    }
-    all_steps(t, true, 0, 2 * t->n_steps);
+    all_steps(t, true);
     on_threads(t, 0, PITH_TRAIN_SLICES, add_parameter_grads, t);
     if (t->gradients.window.n)
         pith_ranks_add_window(t->opts.ranks, t->rows, &t->gradients.window, t->gradients.sum);

@@ -41,13 +41,11 @@ struct tape_shapes {
 
 /* Of the parameters. */
 struct tape_gradients {
-    float **of_slice;                   /* [n_slices * n_parameters] */
+    float **of_slice;                   /* [n_slices * n_parameters]; of one slice the sum */
     const struct tape_step **joined_by; /* [n_parameters] whose joined() makes the sum, or NULL */
     float *sum;                         /* [n], one behind the other */
     uint64_t n;
     struct ranks_window window; /* of sum, where ranks share memory */
-    uint32_t *whole_at; /* with opts.after: [n_parameters] the step behind whose backward each is
-                           whole */
 };
 
 struct tape_memory {
@@ -78,8 +76,6 @@ struct tape {
     struct pith_opts pool; /* parallel_for of the threads */
     struct tape_memory memory;
     const struct channel_rows *rows; /* for this CPU, whose features take long to read */
-    /* With opts.after: */
-    uint32_t *segment, n_segments; /* segment s is of the steps segment[s] .. segment[s + 1] - 1 */
 };
 
 static inline struct tape_tensor *tape_at(const struct tape *t, uint32_t slice, uint32_t value,
@@ -106,8 +102,5 @@ static inline uint32_t tape_output(const struct tape *t, const struct tape_step 
 /* Steps, tensors and nodes of a tape whose shapes are known. */
 enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *s,
                                       struct pith_error *err);
-
-/* The layout in which a step reads input i of its node, which is there. */
-enum tape_layout pith_tape_reads(const struct tape *t, const struct tape_step *step, uint32_t i);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_steps.c - building a tape: layouts, steps, who writes a gradient first, tensors, nodes. */
-#include "tape_recompute.h"
 #include "tape_state.h"
 #include "model/operator_kind.h"
 
@@ -100,7 +99,8 @@ static enum pith_status list_steps(struct tape *t, const struct tape_shapes *s,
     return PITH_OK;
 }
 
-enum tape_layout pith_tape_reads(const struct tape *t, const struct tape_step *step, uint32_t i)
+/* The layout in which a step reads input i of its node, which is there. */
+static enum tape_layout layout_read(const struct tape *t, const struct tape_step *step, uint32_t i)
 {
     const struct pith_node *node = &t->m->nodes[step->at];
     uint32_t out_rank = tape_at(t, 0, node->out[0], t->primary[node->out[0]])->shape.rank;
@@ -114,7 +114,7 @@ static struct tape_tensor *node_input(const struct tape *t, const struct tape_st
 {
     const struct pith_node *node = &t->m->nodes[step->at];
     uint32_t v = node->in[i];
-    return v == PITH_VALUE_NONE ? NULL : tape_at(t, slice, v, pith_tape_reads(t, step, i));
+    return v == PITH_VALUE_NONE ? NULL : tape_at(t, slice, v, layout_read(t, step, i));
 }
 
 /* NULL: none. */
@@ -190,8 +190,7 @@ static enum pith_status place_parameters(struct tape *t)
 {
     t->gradients.of_slice = pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1,
                                            sizeof *t->gradients.of_slice);
-    const bool grads = !t->opts.after;
-    for (uint32_t i = 0; i < t->n_parameters && grads; i++)
+    for (uint32_t i = 0; i < t->n_parameters; i++)
         t->gradients.n += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
     t->gradients.sum = pith_tape_take(t, t->gradients.n + 1, sizeof *t->gradients.sum);
     t->gradients.joined_by =
@@ -203,16 +202,14 @@ static enum pith_status place_parameters(struct tape *t)
         struct tape_parameter *p = &t->parameter[i];
         float *was = t->m->values[p->value].constant->data;
         p->data = t->opts.borrows ? was : pith_tape_take(t, p->count, sizeof *p->data);
-        p->grad = grads ? t->gradients.sum + at : NULL;
+        p->grad = t->gradients.sum + at;
         at += (p->count + 15) & ~UINT64_C(15);
         if (!p->data)
             return PITH_ERR_MEMORY;
         if (p->data != was)
             memcpy(p->data, was, p->count * sizeof *p->data);
-        if (t->opts.after)
-            t->gradients.of_slice[i] = pith_unplaced_gradient(t);
-        for (uint32_t s = 0; s < t->n_slices && grads; s++) {
-            float *grad = pith_tape_take(t, p->count, sizeof *grad);
+        for (uint32_t s = 0; s < t->n_slices; s++) {
+            float *grad = t->n_slices == 1 ? p->grad : pith_tape_take(t, p->count, sizeof *grad);
             if (!grad)
                 return PITH_ERR_MEMORY;
             t->gradients.of_slice[(size_t)s * t->n_parameters + i] = grad;
@@ -263,10 +260,6 @@ static enum pith_status place(struct tape *t, uint32_t slice, uint32_t value,
     }
     if (pith_shape_count(&x->shape, &count))
         return PITH_ERR_MEMORY;
-    if (t->opts.after) {
-        x->grad = t->wants_grad[value] ? pith_unplaced_gradient(t) : NULL;
-        return PITH_OK;
-    }
     x->data = pith_tape_take(t, count, pith_type_bytes(x->type));
     const bool wants_grad = t->wants_grad[value];
     if (wants_grad)
@@ -504,8 +497,6 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
     if (!status)
         status = place_tensors(t, err);
     if (!status && plan_gradients(t))
-        status = pith_tape_no_memory(err);
-    if (!status && t->opts.after && pith_place_recomputed(t))
         status = pith_tape_no_memory(err);
     for (uint32_t i = 0; i < t->n_steps && !status; i++)
         if (!t->step[i].converts && wire_step(t, &t->step[i]))
