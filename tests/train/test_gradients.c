@@ -92,11 +92,6 @@ TEST(products)
 TEST(pools)
 {
     const struct op_case cases[] = {
-        {"LpPool", PITH_OP_LP_POOL, .in = {"v1x2x5x6"},
-         ATTRS(LIST2(ATTR_POOL_KERNEL, 3, 2), LIST2(ATTR_POOL_STRIDES, 2, 2),
-               LIST4(ATTR_POOL_PADS, 1, 0, 1, 1))},
-        {"LpPool of cubes, 1-D", PITH_OP_LP_POOL, .in = {"v2x2x7"},
-         ATTRS(LIST1(ATTR_POOL_KERNEL, 3), {ATTR_POOL_P, 3})},
         {"MaxPool", PITH_OP_MAX_POOL, .in = {"v1x3x6x6@-2:2"},
          ATTRS(LIST2(ATTR_POOL_KERNEL, 2, 2), LIST2(ATTR_POOL_STRIDES, 2, 2))},
         {"MaxPool overlapping, padded", PITH_OP_MAX_POOL, .in = {"v1x2x5x5@-2:2"},

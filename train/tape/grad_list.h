@@ -46,8 +46,6 @@ extern const struct grad_op pith_grad_resize;
 extern const struct grad_op pith_grad_recurrent;
 /* grad_attention.c */
 extern const struct grad_op pith_grad_attention;
-/* grad_lp_pool.c */
-extern const struct grad_op pith_grad_lp_pool;
 /* grad_fake_quant.c: no row of the table */
 extern const struct grad_op pith_grad_fake_quant;
 

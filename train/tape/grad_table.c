@@ -56,7 +56,6 @@ static const struct grad_op *const table[] = {
     &pith_grad_resize,
     &pith_grad_recurrent,
     &pith_grad_attention,
-    &pith_grad_lp_pool,
 };
 
 static const struct grad_op *grad_get(uint32_t op)
