@@ -24,7 +24,7 @@ CFLAGS_runtime := -ftree-vectorize -fno-asynchronous-unwind-tables $(CFLAGS_host
 
 # Kernels, decoders and what loops over elements are built for speed, all else for size.
 FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_activation op_batch_norm op_binary \
-    op_cast op_conv_transpose op_normalize op_pool op_quantize \
+    op_cast op_conv_transpose op_grid_sample op_normalize op_pool op_quantize \
     op_recurrent op_reduce op_reduce_mean op_softmax op_unary op_where product_kernel product_rows \
     recurrent_product strided_copy
 # Of decoders: what opens a weight, and tables that are made once for a stream. Of references: those that AVX2 and

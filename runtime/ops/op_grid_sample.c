@@ -21,7 +21,9 @@ enum { ZEROS, BORDER, REFLECTION };
 
 #define MAX_AXES 3u
 #define MAX_TAPS 16u /* two axes of four, three of two */
-#define OUTSIDE UINT32_MAX
+#define PIXELS 16u   /* whose taps are found at once */
+#define CHANNELS 4u  /* that are sampled together */
+#define OUTSIDE SIZE_MAX
 #define CUBIC_A (-0.75f)
 
 /* x [N,C,D1..Dd], grid [N,O1..Od,d]: y [N,C,O1..Od]. */
@@ -57,10 +59,11 @@ struct grid_job {
     bool align;
 };
 
-/* Along one axis: places in x, OUTSIDE of it, and their weights. */
-struct axis_taps {
-    uint32_t n, at[CUBIC_TAPS];
-    float w[CUBIC_TAPS];
+/* Elements of x along an axis, or of a map, and their weights. */
+struct taps {
+    uint32_t n;
+    float w[MAX_TAPS];
+    size_t at[MAX_TAPS];
 };
 
 /* A triangle wave, which is v from low to high. */
@@ -92,7 +95,7 @@ static float place_of(const struct grid_job *j, float v, uint32_t n, float low, 
 }
 
 /* The element that stands at i of an axis of n. */
-static uint32_t padded(const struct grid_job *j, int64_t i, uint32_t n, float low, float high)
+static size_t padded(const struct grid_job *j, int64_t i, uint32_t n, float low, float high)
 {
     if (i < 0 || i >= n) {
         if (j->padding == ZEROS)
@@ -101,75 +104,97 @@ static uint32_t padded(const struct grid_job *j, int64_t i, uint32_t n, float lo
             i = (int64_t)reflected((float)i, low, high);
         i = i < 0 ? 0 : i >= n ? (int64_t)n - 1 : i;
     }
-    return (uint32_t)i;
+    return (size_t)i;
 }
 
 /* The taps of a place along an axis: the nearest element (ties to even), the two beside it, or
- * those two and their neighbours. */
-static void find_taps(const struct grid_job *j, float v, uint32_t n, struct axis_taps *t)
+ * those two and their neighbours, without those that are OUTSIDE. */
+static void find_taps(const struct grid_job *j, float v, uint32_t n, struct taps *t)
 {
     const float low = j->align ? 0.0f : -0.5f, high = (float)n - 1.0f - low;
-    const float place = place_of(j, v, n, low, high), whole = floor_f32(place);
-    const float part = place - whole;
-    int64_t first = (int64_t)whole;
-    t->n = j->mode == NEAREST ? 1 : j->mode == LINEAR ? 2 : CUBIC_TAPS;
+    const float place = place_of(j, v, n, low, high);
+    int64_t first = (int64_t)place;
+    first -= (float)first > place;
+    const float part = place - (float)first;
+    const uint32_t taps = j->mode == NEAREST ? 1 : j->mode == LINEAR ? 2 : CUBIC_TAPS;
+    t->w[0] = j->mode == NEAREST ? 1.0f : 1.0f - part;
+    t->w[1] = part;
     if (j->mode == CUBIC) {
         first--;
         cubic_weights(CUBIC_A, part, t->w);
-    } else {
-        t->w[0] = j->mode == NEAREST ? 1.0f : 1.0f - part;
-        t->w[1] = part;
     }
-    for (uint32_t i = 0; i < t->n; i++)
-        t->at[i] = padded(j, first + i, n, low, high);
+    const bool inside = first >= 0 && first + taps <= n;
+    t->n = inside ? taps : 0;
+    for (uint32_t i = 0; inside && i < taps; i++)
+        t->at[i] = (size_t)(first + i);
+    for (uint32_t i = 0; !inside && i < taps; i++) {
+        t->at[t->n] = padded(j, first + i, n, low, high);
+        t->w[t->n] = t->w[i];
+        t->n += t->at[t->n] != OUTSIDE;
+    }
 }
 
-/* Products of weights and offsets in a map; returns how many lie in x. place: of the last axis
- * first. Axis after axis:
+/* The taps of a pixel. place: of the last axis first. Axis after axis:
  *
  *     at' = at * dim + tap        w' = w * weight of the tap
  *
- * for each of the offsets so far and each tap of the axis, so that a tap outside takes all that
- * would stand on it along. */
-static uint32_t join_taps(const struct grid_job *j, const float *place, size_t *at, float *w)
+ * for each of the taps so far and each of the axis, the last ones first: they are written behind
+ * those that are still to be read. */
+static void join_taps(const struct grid_job *j, const float *place, struct taps *p)
 {
-    uint32_t n = 1;
-    at[0] = 0;
-    w[0] = 1.0f;
-    for (uint32_t a = 0; a < j->axes; a++) {
-        struct axis_taps t;
-        size_t next_at[MAX_TAPS];
-        float next_w[MAX_TAPS];
-        uint32_t next = 0;
+    find_taps(j, place[j->axes - 1], j->dim[0], p);
+    for (uint32_t a = 1; a < j->axes; a++) {
+        struct taps t;
         find_taps(j, place[j->axes - 1 - a], j->dim[a], &t);
-        for (uint32_t i = 0; i < n * t.n; i++) {
-            if (t.at[i % t.n] == OUTSIDE)
-                continue;
-            next_at[next] = at[i / t.n] * j->dim[a] + t.at[i % t.n];
-            next_w[next++] = w[i / t.n] * t.w[i % t.n];
+        for (uint32_t i = p->n; i-- > 0;) {
+            const size_t at = p->at[i] * j->dim[a];
+            const float w = p->w[i];
+            for (uint32_t k = t.n; k-- > 0;) {
+                p->at[i * t.n + k] = at + t.at[k];
+                p->w[i * t.n + k] = w * t.w[k];
+            }
         }
-        n = next;
-        memcpy(at, next_at, n * sizeof *at);
-        memcpy(w, next_w, n * sizeof *w);
+        p->n *= t.n;
     }
-    return n;
 }
 
-/* Pixels [begin, end) of all samples. */
+/* A pixel of some channels. Four taps, as of two axes, are written out. */
+static void sample_pixel(const struct grid_job *j, const struct taps *t, size_t channels,
+                         const float *x, float *y)
+{
+    if (t->n == 4) {
+        const float w0 = t->w[0], w1 = t->w[1], w2 = t->w[2], w3 = t->w[3];
+        const size_t at0 = t->at[0], at1 = t->at[1], at2 = t->at[2], at3 = t->at[3];
+        for (size_t c = 0; c < channels; c++, x += j->map)
+            y[c * j->pixels] = 0.0f + w0 * x[at0] + w1 * x[at1] + w2 * x[at2] + w3 * x[at3];
+        return;
+    }
+    for (size_t c = 0; c < channels; c++, x += j->map) {
+        float sum = 0.0f;
+        for (uint32_t k = 0; k < t->n; k++)
+            sum += t->w[k] * x[t->at[k]];
+        y[c * j->pixels] = sum;
+    }
+}
+
+/* Pixels [begin, end) of all samples, some of them in a few channels at a time, so that reads and
+ * writes stay close together. */
 static void sample_range(void *arg, size_t begin, size_t end)
 {
     const struct grid_job *j = arg;
-    for (size_t i = begin; i < end; i++) {
-        size_t at[MAX_TAPS], sample = i / j->pixels, pixel = i % j->pixels;
-        float w[MAX_TAPS];
-        uint32_t n = join_taps(j, j->grid + i * j->axes, at, w);
-        const float *x = j->x + sample * j->channels * j->map;
-        float *y = j->y + sample * j->channels * j->pixels + pixel;
-        for (uint32_t c = 0; c < j->channels; c++, x += j->map, y += j->pixels) {
-            float sum = 0.0f;
-            for (uint32_t k = 0; k < n; k++)
-                sum += w[k] * x[at[k]];
-            *y = sum;
+    struct taps taps[PIXELS];
+    for (size_t i = begin, n; i < end; i += n) {
+        const size_t sample = i / j->pixels, pixel = i % j->pixels;
+        n = end - i < PIXELS ? end - i : PIXELS;
+        n = j->pixels - pixel < n ? j->pixels - pixel : n;
+        for (size_t k = 0; k < n; k++)
+            join_taps(j, j->grid + (i + k) * j->axes, &taps[k]);
+        for (size_t c = 0; c < j->channels; c += CHANNELS) {
+            const size_t plane = sample * j->channels + c, left = j->channels - c;
+            const float *x = j->x + plane * j->map;
+            float *y = j->y + plane * j->pixels + pixel;
+            for (size_t k = 0; k < n; k++)
+                sample_pixel(j, &taps[k], left < CHANNELS ? left : CHANNELS, x, y + k);
         }
     }
 }
