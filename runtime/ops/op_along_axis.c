@@ -17,6 +17,7 @@
 #include "op_interface/op_attr.h"
 
 #define COLUMNS 16u
+#define LINES 4u /* that are summed together */
 
 static enum pith_status shape_along(const struct op_args *args)
 {
@@ -40,7 +41,7 @@ struct along_job {
     enum pith_type type;
     const void *x;
     void *y;
-    size_t n, inner, blocks;
+    size_t n, inner, columns, blocks;
 };
 
 /* Strictly larger, so that the first of equals is found, as in ONNX. A NaN never wins, but
@@ -81,41 +82,47 @@ static void lp_normalize(const struct along_job *j, const float *x, float *y, si
             y[i * j->inner + c] = x[i * j->inner + c] / norm[c];
 }
 
-/* Element i of a line in the order of summing. */
-static size_t place_of(const struct along_job *j, size_t i)
-{
-    return (j->reverse ? j->n - 1 - i : i) * j->inner;
-}
-
 /* The element is read before it is overwritten: y may be x. S is wide enough not to lose what a
  * sum needs: double for f32; for integers the unsigned type, whose overflow is defined and
- * leaves the bits that ONNX's wrapping sum has. */
+ * leaves the bits that ONNX's wrapping sum has. Sums of `lines` columns, `apart` elements from one
+ * to the next, stay in registers and do not wait for one another. */
 #define CUM_SUM(T, S)                                                                              \
+    static inline __attribute__((always_inline)) void cum_lines_##T(                               \
+        const struct along_job *j, const T *x, T *y, size_t apart, const size_t lines)             \
+    {                                                                                              \
+        const ptrdiff_t step = j->reverse ? -(ptrdiff_t)j->inner : (ptrdiff_t)j->inner;            \
+        ptrdiff_t at = j->reverse ? (ptrdiff_t)((j->n - 1) * j->inner) : 0;                        \
+        S sum[LINES] = {0};                                                                        \
+        for (size_t i = 0; i < j->n; i++, at += step)                                              \
+            for (size_t c = 0; c < lines; c++) {                                                   \
+                const S before = sum[c];                                                           \
+                sum[c] += (S)x[at + (ptrdiff_t)(c * apart)];                                       \
+                y[at + (ptrdiff_t)(c * apart)] = (T)(j->exclusive ? before : sum[c]);              \
+            }                                                                                      \
+    }                                                                                              \
     static void cum_sum_##T(const struct along_job *j, const T *x, T *y, size_t width)             \
     {                                                                                              \
-        S sum[COLUMNS] = {0};                                                                      \
-        for (size_t i = 0; i < j->n; i++) {                                                        \
-            size_t at = place_of(j, i);                                                            \
-            for (size_t c = 0; c < width; c++) {                                                   \
-                S before = sum[c];                                                                 \
-                sum[c] += (S)x[at + c];                                                            \
-                y[at + c] = (T)(j->exclusive ? before : sum[c]);                                   \
-            }                                                                                      \
-        }                                                                                          \
+        const size_t apart = j->inner > 1 ? 1 : j->n;                                              \
+        for (; width >= LINES; width -= LINES, x += LINES * apart, y += LINES * apart)             \
+            cum_lines_##T(j, x, y, apart, LINES);                                                  \
+        for (; width > 0; width--, x += apart, y += apart)                                         \
+            cum_lines_##T(j, x, y, apart, 1);                                                      \
     }
 
 CUM_SUM(float, double)
 CUM_SUM(int32_t, uint32_t)
 CUM_SUM(int64_t, uint64_t)
 
-/* One item is a block of columns at one outer index: what threads share out. */
+/* One item is a block of columns at one outer index: what threads share out. Lines of CumSum that
+ * lie one behind the other count as columns. */
 static void along_range(void *arg, size_t begin, size_t end)
 {
     const struct along_job *j = arg;
     for (size_t item = begin; item < end; item++) {
         size_t first = item % j->blocks * COLUMNS;
-        size_t at = item / j->blocks * j->n * j->inner + first;
-        size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
+        size_t at =
+            j->inner < j->columns ? first * j->n : item / j->blocks * j->n * j->inner + first;
+        size_t width = j->columns - first < COLUMNS ? j->columns - first : COLUMNS;
         if (j->type == PITH_I32)
             cum_sum_int32_t(j, (const int32_t *)j->x + at, (int32_t *)j->y + at, width);
         else if (j->type == PITH_I64)
@@ -147,9 +154,15 @@ static void run_along(const struct op_args *args, const struct op_env *env)
         .inner = shape_product(s, end, s->rank),
     };
     /* The work of an item is passed on so that short lines are not handed to threads one by one. */
-    job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
-    pith_op_range(env, shape_product(s, 0, axis) * job.blocks,
-                  job.n * (job.inner < COLUMNS ? job.inner : COLUMNS), along_range, &job);
+    size_t outer = shape_product(s, 0, axis);
+    job.columns = job.inner;
+    if (job.kind == ALONG_CUM_SUM && job.inner == 1) {
+        job.columns = outer;
+        outer = 1;
+    }
+    job.blocks = (job.columns + COLUMNS - 1) / COLUMNS;
+    pith_op_range(env, outer * job.blocks, job.n * (job.columns < COLUMNS ? job.columns : COLUMNS),
+                  along_range, &job);
 }
 
 static const struct attr_field fields[] = {
