@@ -46,4 +46,4 @@ $(SMALL_runtime:%=$(O)/runtime/%.o): FILE_CFLAGS := -Os
 UNROLLED_runtime := $(O)/runtime/kernels/x86/gemm_f32_avx2.o $(O)/runtime/kernels/x86/gemm_f32_avx512.o $(O)/runtime/kernels/x86/row_f32_avx2.o $(O)/runtime/kernels/x86/row_f32_avx512.o
 $(UNROLLED_runtime): FILE_CFLAGS := -fno-sanitize=undefined
 # Where its loops begin decides over 5 %, and not where a linker happens to put the function.
-$(O)/runtime/kernels/x86/gemm_f32_avx512.o: FILE_CFLAGS += -falign-functions=64 -falign-loops=32
+$(O)/runtime/kernels/x86/gemm_f32_avx512.o $(O)/runtime/kernels/x86/pool_f32_avx512.o: FILE_CFLAGS += -falign-functions=64 -falign-loops=32

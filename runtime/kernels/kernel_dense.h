@@ -175,14 +175,17 @@ struct gemv_f32_job {
 /* Maximum, or sum, of each window of `planes` planes; taps outside the image, and NaNs under a
  * maximum, count for nothing: a window without any tap gives -inf, or 0. A window is at most
  * POOL_COLUMNS wide, dilation included. Columns are summed first, from the top and from 0, then
- * their sums from the left. Bit-equal at every level but for the sign of a maximum that is 0. */
+ * their sums from the left. A window may take the rows of several planes, one plane after the
+ * other. Bit-equal at every level but for the sign of a maximum that is 0. */
 #define POOL_COLUMNS 256u
 #define COLUMN_MAX_KW 16u
 struct pool_f32_job {
     const struct conv_geom *g; /* c, o: not used */
-    const float *x;            /* [planes][H, W] */
+    const float *x;            /* [planes][depth][H, W] */
     float *y;                  /* [planes][OH, OW] */
     size_t planes;
+    size_t plane_step, depth_step; /* floats from one plane, or one of its depth, to the next */
+    uint32_t depth;                /* > 0 */
     bool sum;
 };
 

@@ -12,7 +12,7 @@
  * height plus width instead of their product. Taps are the outer loops and the row the inner
  * one: each inner loop runs over the part of the row for which the tap is inside, without a test
  * per element. Over more than two axes, each row of outputs takes the input rows under its
- * window one after the other.
+ * window one after the other; maxima over three have the vector kernel, as over two.
  *
  * ONNX MaxPool-12 without its indices, AveragePool-19. Sums are in f32 here, of at most some
  * hundred taps; means of whole planes go to sum_f32.h, since there K is not bounded by a
@@ -395,7 +395,8 @@ static void plane_mean_range(void *arg, size_t begin, size_t end)
         j->y[i] = pith_sum_f32(j->x + i * elems, elems) / (float)elems;
 }
 
-/* Items are planes: the vector kernel of the table, where it takes this window. */
+/* Items are planes of the output: the vector kernel of the table, where it takes this window. Of
+ * three axes the first is the depth of its planes. */
 struct kernel_run {
     const struct pool_job *pool;
     pool_f32_fn *kernel;
@@ -406,14 +407,33 @@ static void kernel_range(void *arg, size_t begin, size_t end)
 {
     const struct kernel_run *r = arg;
     const struct pool_job *j = r->pool;
-    const size_t in = (size_t)r->g.h * r->g.w, rows = r->g.oh;
-    float *y = j->y + begin * rows * r->g.ow;
-    const struct pool_f32_job job = {.g = &r->g,
-                                     .x = j->x + begin * in,
-                                     .y = y,
-                                     .planes = end - begin,
-                                     .sum = j->tap == sum_tap};
-    r->kernel(&job);
+    const struct pool_axis *d = &j->outer[1];
+    const size_t in = (size_t)r->g.h * r->g.w, rows = r->g.oh, out = rows * r->g.ow;
+    float *y = j->y + begin * out;
+    for (size_t plane = begin, n; plane < end; plane += n) {
+        const int64_t o = (int64_t)(plane % (size_t)d->out);
+        int64_t tap, tap_end;
+        window_taps(d, o, 0, 0, &tap, &tap_end);
+        n = 1;
+        if (d->in == d->out && d->kernel == 1 && d->stride == 1)
+            n = end - plane; /* across channels */
+        else if (o >= d->full && o < d->full_end)
+            n = (size_t)(d->full_end - o) < end - plane ? (size_t)(d->full_end - o) : end - plane;
+        const size_t first = plane / (size_t)d->out * (size_t)d->in +
+                             (size_t)(o * d->stride - d->pad_begin + tap * d->dilation);
+        const struct pool_f32_job job = {.g = &r->g,
+                                         .x = j->x + first * in,
+                                         .y = j->y + plane * out,
+                                         .planes = n,
+                                         .plane_step = (size_t)d->stride * in,
+                                         .depth_step = (size_t)d->dilation * in,
+                                         .depth = (uint32_t)(tap_end - tap),
+                                         .sum = j->tap == sum_tap};
+        if (tap < tap_end)
+            r->kernel(&job);
+        else
+            fill(j->y + plane * out, (int64_t)out, j->start);
+    }
     if (j->mean)
         divide_rows(j, begin * rows, end * rows, y);
 }
@@ -450,7 +470,7 @@ static bool run_kernel(const struct pool_job *j, size_t planes, const struct op_
                                .pad_top = (uint32_t)h->pad_begin,
                                .pad_left = (uint32_t)w->pad_begin};
     const size_t taps = (size_t)(h->kernel * w->kernel), out = (size_t)(h->out * w->out);
-    pith_op_range(env, planes, out * taps, kernel_range, &run);
+    pith_op_range(env, planes * (size_t)j->outer[1].out, out * taps, kernel_range, &run);
     return true;
 }
 
@@ -482,7 +502,8 @@ void pith_pool_run(const struct op_args *args, const struct op_env *env, const f
         pith_op_range(env, planes, (size_t)(axes[0].in * axes[1].in), plane_mean_range, &job);
         return;
     }
-    if (flat && run_kernel(&job, planes, env))
+    /* Sums of three axes are in another order: rows first. */
+    if ((flat || (s->rank == 5 && is_max)) && run_kernel(&job, planes, env))
         return;
     if (!flat) {
         size_t rows = shape_product(&args->out[0]->shape, 0, s->rank - 1);

@@ -515,27 +515,38 @@ static void max_level(const struct dense_kernels *d)
         if (pick(0, 3) == 0)
             g.w = pick(500, 1500), g.kw = pick(1, 33), g.dil_w = pick(1, 7); /* several pieces */
         g.ow = (g.w + g.pad_left + pick(0, 3) - (g.kw - 1) * g.dil_w - 1) / g.stride_w + 1;
-        uint32_t planes = pick(1, 3);
-        struct guarded x = guard_random((size_t)planes * g.h * g.w, i % 2, &seed);
+        const uint32_t planes = pick(1, 3), depth = pick(1, 3), between = pick(1, 3);
+        const size_t in = (size_t)g.h * g.w, step = in * pick(1, 4), deep = in * between;
+        struct guarded x =
+            guard_random((planes - 1) * step + (depth - 1) * deep + in, i % 2, &seed);
         struct guarded y = guard_new((size_t)planes * g.oh * g.ow * sizeof(float), 1);
         const bool sum = i % 2;
         if (!sum)
             floats(&x)[pick(0, g.h * g.w - 1)] = NAN;
-        struct pool_f32_job job = {.g = &g, .x = x.data, .y = y.data, .planes = planes, .sum = sum};
+        struct pool_f32_job job = {.g = &g,
+                                   .x = x.data,
+                                   .y = y.data,
+                                   .planes = planes,
+                                   .plane_step = step,
+                                   .depth_step = deep,
+                                   .depth = depth,
+                                   .sum = sum};
         d->pool_f32(&job);
         for (uint32_t p = 0; p < planes * g.oh * g.ow; p++) {
-            const float *plane = job.x + p / (g.oh * g.ow) * (size_t)(g.h * g.w);
+            const float *plane = job.x + p / (g.oh * g.ow) * step;
             int oy = (int)(p / g.ow % g.oh), ox = (int)(p % g.ow);
             float want = sum ? 0 : -INFINITY, column = 0;
-            for (int k = 0; k < (int)(g.kh * g.kw); k++) { /* column by column */
-                int iy = oy * (int)g.stride_h + k % (int)g.kh * (int)g.dil_h - (int)g.pad_top;
-                int ix = ox * (int)g.stride_w + k / (int)g.kh * (int)g.dil_w - (int)g.pad_left;
-                const bool in = iy >= 0 && ix >= 0 && iy < (int)g.h && ix < (int)g.w;
-                const float v = in ? plane[iy * (int)g.w + ix] : 0.0f;
-                column = k % (int)g.kh ? column + v : 0.0f + v;
-                if (sum && k % (int)g.kh == (int)g.kh - 1)
+            const int column_taps = (int)(g.kh * depth);
+            for (int k = 0; k < column_taps * (int)g.kw; k++) { /* column by column */
+                const int ky = k % column_taps % (int)g.kh, kz = k % column_taps / (int)g.kh;
+                int iy = oy * (int)g.stride_h + ky * (int)g.dil_h - (int)g.pad_top;
+                int ix = ox * (int)g.stride_w + k / column_taps * (int)g.dil_w - (int)g.pad_left;
+                const bool inside = iy >= 0 && ix >= 0 && iy < (int)g.h && ix < (int)g.w;
+                const float v = inside ? plane[kz * (int)deep + iy * (int)g.w + ix] : 0.0f;
+                column = k % column_taps ? column + v : 0.0f + v;
+                if (sum && k % column_taps == column_taps - 1)
                     want += column;
-                if (!sum && in && v > want)
+                if (!sum && inside && v > want)
                     want = v;
             }
             assert_true(job.y[p] == want);

@@ -148,7 +148,7 @@ static void trial_pool_f32(struct trial *t)
 {
     struct conv_geom g = geom_of(t, 1, 1);
     struct dense_kernels d = dense_of(t);
-    struct pool_f32_job job = {.g = &g, .planes = 16};
+    struct pool_f32_job job = {.g = &g, .planes = 16, .plane_step = (size_t)g.h * g.w, .depth = 1};
     size_t n = job.planes * g.oh * g.ow;
     job.x = reals(t, job.planes * g.h * g.w);
     job.y = take(t, n * sizeof(float));

@@ -71,21 +71,23 @@ static struct piece piece_at(const struct conv_geom *g, size_t ox)
     return p;
 }
 
-/* The rows of a window, column by column. */
-static inline __attribute__((always_inline)) void
-fold_rows(const struct piece *p, const struct window *win, float *column, const bool sum)
+/* The rows of a window, column by column; more: `column` has those of the planes before. */
+static inline __attribute__((always_inline)) void fold_rows(const struct piece *p,
+                                                            const struct window *win,
+                                                            const bool more, float *column,
+                                                            const bool sum)
 {
     const size_t whole = p->inside - p->inside % LANES;
     const float *x = win->x + p->first + p->from;
     float *to = column + p->from;
     for (size_t i = 0; i < whole; i += LANES) {
-        vec v = first_fold(sum);
+        vec v = more ? vec_load(to + i) : first_fold(sum);
         for (uint32_t r = 0; r < win->rows; r++)
             v = fold(vec_load(x + r * win->row_step + i), v, sum);
         vec_store(to + i, v);
     }
     if (p->inside > whole) {
-        vec v = first_fold(sum);
+        vec v = more ? vec_load(to + whole) : first_fold(sum);
         for (uint32_t r = 0; r < win->rows; r++)
             v = fold(vec_load_into(first_fold(sum), x + r * win->row_step + whole, p->rest), v,
                      sum);
@@ -155,9 +157,13 @@ static inline __attribute__((always_inline)) void pool_all(const struct pool_f32
         for (size_t row = 0, n; row < rows; row += n) {
             n = rows - row < ahead ? rows - row : ahead;
             for (size_t i = 0; i < n; i++) {
-                const float *plane = job->x + (row + i) / g->oh * g->h * g->w;
-                const struct window win = window_of(g, plane, (uint32_t)((row + i) % g->oh));
-                fold_rows(&p, &win, buffer + i * p.pitch, sum);
+                const float *plane = job->x + (row + i) / g->oh * job->plane_step;
+                struct window win = window_of(g, plane, (uint32_t)((row + i) % g->oh));
+                fold_rows(&p, &win, false, buffer + i * p.pitch, sum);
+                for (uint32_t d = 1; d < job->depth; d++) {
+                    win.x += job->depth_step;
+                    fold_rows(&p, &win, true, buffer + i * p.pitch, sum);
+                }
             }
             for (size_t i = 0; i < n; i++) {
                 const size_t at = (row + i) * g->ow, room = p.n < g->ow ? p.n : rows * g->ow - at;
