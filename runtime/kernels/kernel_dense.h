@@ -85,9 +85,9 @@ static inline uint32_t conv_phase_step(uint32_t stride, uint32_t taps, uint32_t 
  * image. k = (ky * KW + kx) * C + channel. Columns n .. ldb-1 are unspecified afterwards. */
 struct im2col_f32_job {
     const struct conv_geom *g;
-    const float *x; /* [C, H, W] */
+    const float *x; /* [C, H, W], channels `plane` floats apart */
     float *b;       /* row stride ldb, at least n rounded up to DENSE_PANEL_ALIGN */
-    size_t ldb;
+    size_t plane, ldb;
     size_t p0;
     uint32_t n;
     uint32_t k0, k1;

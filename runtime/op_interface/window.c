@@ -30,26 +30,31 @@ static void tap_range(const struct window_axis *a, int64_t k, int64_t *begin, in
     *end = *end > a->out ? a->out : *end;
 }
 
+bool pith_window_place(const struct window *w, uint32_t n, size_t out, size_t tap, size_t *in)
+{
+    size_t step = 1, from = 0;
+    while (n-- > 0) {
+        const struct window_axis *a = &w->axis[n];
+        int64_t at = (int64_t)(out % (size_t)a->out) * a->stride +
+                     (int64_t)(tap % (size_t)a->kernel) * a->dilation - a->pad;
+        if (at < 0 || at >= a->in)
+            return false;
+        from += (size_t)at * step;
+        step *= (size_t)a->in;
+        out /= (size_t)a->out;
+        tap /= (size_t)a->kernel;
+    }
+    *in = from;
+    return true;
+}
+
 bool pith_window_row(const struct window *w, size_t row, size_t tap, struct tap_row *r)
 {
     const struct window_axis *a = &w->axis[w->n - 1];
     int64_t k = (int64_t)(tap % (size_t)a->kernel);
-    size_t step = 1, from = 0;
-    tap /= (size_t)a->kernel;
     tap_range(a, k, &r->begin, &r->end);
     r->first = r->begin * a->stride + k * a->dilation - a->pad;
     r->in_row = 0;
-    for (uint32_t i = w->n - 1; i-- > 0;) {
-        const struct window_axis *o = &w->axis[i];
-        int64_t at = (int64_t)(row % (size_t)o->out) * o->stride +
-                     (int64_t)(tap % (size_t)o->kernel) * o->dilation - o->pad;
-        if (at < 0 || at >= o->in)
-            return false;
-        from += (size_t)at * step;
-        step *= (size_t)o->in;
-        row /= (size_t)o->out;
-        tap /= (size_t)o->kernel;
-    }
-    r->in_row = from;
-    return r->begin < r->end;
+    return pith_window_place(w, w->n - 1, row, tap / (size_t)a->kernel, &r->in_row) &&
+           r->begin < r->end;
 }

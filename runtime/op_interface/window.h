@@ -25,6 +25,10 @@ struct window {
 struct window pith_window_conv(const int32_t *attr, const struct shape *x, const struct shape *w,
                                const struct shape *y);
 
+/* The place under tap `tap` of output `out`, both of the first n axes alone; false: it lies
+ * outside. */
+bool pith_window_place(const struct window *w, uint32_t n, size_t out, size_t tap, size_t *in);
+
 /* Where a tap of an output row reads. */
 struct tap_row {
     size_t in_row;

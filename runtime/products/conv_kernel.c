@@ -8,11 +8,9 @@ bool pith_conv_is_small(const struct conv *v)
     const struct conv_geom *g = &v->g;
     uint64_t reach_h = (uint64_t)(g->kh - 1) * g->dil_h, reach_w = (uint64_t)(g->kw - 1) * g->dil_w;
     uint64_t limit = 1u << 28;
-    if (v->more)
-        return v->window.in < limit && v->pixels < limit && v->k < limit;
-    return (uint64_t)g->h * g->w < limit && v->pixels < limit && v->k < limit && reach_h < limit &&
-           reach_w < limit && (g->oh + reach_h) * g->stride_h < limit &&
-           (g->ow + reach_w) * g->stride_w < limit;
+    const size_t in = v->more ? v->window.in : (size_t)g->h * g->w;
+    return in < limit && v->pixels < limit && v->k < limit && reach_h < limit && reach_w < limit &&
+           (g->oh + reach_h) * g->stride_h < limit && (g->ow + reach_w) * g->stride_w < limit;
 }
 
 static const float *data_of(const struct op_args *args, uint32_t i)

@@ -41,7 +41,7 @@ struct conv {
     struct conv_geom g; /* one group */
     uint32_t n, groups;
     size_t pixels, k;
-    bool more;     /* axes than g describes: window has them */
+    bool more;     /* axes than g describes, the last two: window has them */
     bool in_place; /* gemm_f32 can read x itself */
     union {
         struct product product;

@@ -29,11 +29,8 @@ static void set_geometry(struct conv *v, const struct op_args *args)
     v->n = x->dim[0];
     v->groups = (uint32_t)attr[ATTR_CONV_GROUP];
     v->more = axis > 1;
-    if (v->more) {
-        v->g = (struct conv_geom){.c = w->dim[1], .o = w->dim[0] / v->groups};
+    if (v->more)
         v->window = pith_window_conv(attr, x, w, y);
-        return;
-    }
     v->g = (struct conv_geom){.c = w->dim[1],
                               .o = w->dim[0] / v->groups,
                               .h = 1,
@@ -47,11 +44,11 @@ static void set_geometry(struct conv *v, const struct op_args *args)
     v->g.stride_w = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, axis, 1);
     v->g.dil_w = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, axis, 1);
     v->g.pad_left = (uint32_t)attr_item(attr, ATTR_CONV_PADS, axis, 0);
-    if (axis == 1) {
-        v->g.h = x->dim[2], v->g.oh = y->dim[2], v->g.kh = w->dim[2];
-        v->g.stride_h = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, 0, 1);
-        v->g.dil_h = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, 0, 1);
-        v->g.pad_top = (uint32_t)attr_item(attr, ATTR_CONV_PADS, 0, 0);
+    if (axis > 0) {
+        v->g.h = x->dim[last - 1], v->g.oh = y->dim[last - 1], v->g.kh = w->dim[last - 1];
+        v->g.stride_h = (uint32_t)attr_item(attr, ATTR_CONV_STRIDES, axis - 1, 1);
+        v->g.dil_h = (uint32_t)attr_item(attr, ATTR_CONV_DILATIONS, axis - 1, 1);
+        v->g.pad_top = (uint32_t)attr_item(attr, ATTR_CONV_PADS, axis - 1, 0);
     }
     lay_down(&v->g);
 }

@@ -95,6 +95,7 @@ static void tile_run(const struct conv_run *r, const struct quad_matrix *m, floa
     const struct im2col_f32_job columns = {.g = &v->g,
                                            .x = r->x + image * r->x_group,
                                            .b = panel,
+                                           .plane = (size_t)v->g.h * v->g.w,
                                            .ldb = m->width,
                                            .p0 = p0,
                                            .n = n,

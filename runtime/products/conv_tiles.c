@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_tiles.c - convolutions by im2col of a tile of pixels, then gemm_f32 (kernel_dense.h).
- * 1x1 convolutions of stride 1 multiply the input where it lies.
+ * 1x1 convolutions of stride 1 multiply the input where it lies. Over more than two axes each plane
+ * of outputs has tiles of its own, and im2col takes a plane of the input after the other.
  *
  *     scratch = one panel [K_BLOCK][ldb] for each lane
  *
  * Few tiles (7x7 pixels) are cut by output channels, too. */
 #include "products/conv_kernel.h"
-#include "products/conv_window.h"
 #include "decode/weight_f32.h"
 
 #define K_BLOCK 768u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
@@ -131,6 +131,8 @@ struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_
         t.width = ((pixels + 1) / 2 + d->lanes - 1) & ~(d->lanes - 1);
     t.ldb = (t.width + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
     t.units = (uint64_t)t.tiles * v->groups * v->n;
+    if (v->more)
+        t.units *= v->pixels / pixels;
     set_parts(v, env, &t);
     return t;
 }
@@ -193,15 +195,17 @@ static enum pith_status tiles_workspace(const struct op_args *args, const struct
 {
     struct conv *v = args->lowered;
     const struct cut *cut = &v->way.cut;
-    v->way.cut = pith_conv_cut(v, env, (uint32_t)v->pixels, v->k);
+    const size_t plane = v->more && !in_place(v) ? (size_t)v->g.oh * v->g.ow : v->pixels;
+    v->way.cut = pith_conv_cut(v, env, (uint32_t)plane, v->k);
     need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
     return pith_conv_packed_need(args, env, pith_op_lanes(env, cut->chunks), panel_size(v, cut),
                                  need);
 }
 
-/* One tile: which pixels of which group. */
+/* One tile: which pixels of which plane of which group. */
 struct conv_tile {
     size_t group; /* over images and groups */
+    size_t plane; /* of v->pixels / cut.pixels */
     size_t p0;
     uint32_t n;
 };
@@ -209,10 +213,11 @@ struct conv_tile {
 static struct conv_tile tile_of(const struct conv_run *r, uint64_t unit)
 {
     const struct cut *cut = &r->v->way.cut;
-    struct conv_tile t = {(size_t)(unit / cut->tiles), (size_t)(unit % cut->tiles) * cut->width,
+    const size_t planes = r->v->pixels / cut->pixels, plane = (size_t)(unit / cut->tiles);
+    struct conv_tile t = {plane / planes, plane % planes, (size_t)(unit % cut->tiles) * cut->width,
                           cut->width};
-    if (r->v->pixels - t.p0 < t.n)
-        t.n = (uint32_t)(r->v->pixels - t.p0);
+    if (cut->pixels - t.p0 < t.n)
+        t.n = (uint32_t)(cut->pixels - t.p0);
     return t;
 }
 
@@ -229,28 +234,28 @@ static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float
     const struct conv *v = r->v;
     if (in_place(v))
         return;
-    if (v->more) {
-        struct window_columns columns = {.v = &v->window,
-                                         .channels = v->g.c,
-                                         .x = r->x + t->group * r->x_group,
-                                         .b = panel,
-                                         .ldb = v->way.cut.ldb,
-                                         .p0 = t->p0,
-                                         .n = t->n,
-                                         .k0 = k,
-                                         .k1 = block_end(v, k)};
-        pith_window_columns(&columns);
-        return;
+    const struct conv_geom *g = &v->g;
+    const uint32_t end = block_end(v, k); /* of it `rows` are under a plane of the input */
+    const uint32_t rows = v->more ? g->kh * g->kw * g->c : (uint32_t)v->k;
+    for (uint32_t next; k < end; panel += (next - k) * v->way.cut.ldb, k = next) {
+        const uint32_t tap = k / rows, left = rows - k % rows;
+        size_t in = 0;
+        next = left < end - k ? k + left : end;
+        if (v->more && !pith_window_place(&v->window, v->window.n - 2, t->plane, tap, &in)) {
+            memset(panel, 0, (next - k) * v->way.cut.ldb * sizeof *panel);
+            continue;
+        }
+        struct im2col_f32_job cols = {.g = g,
+                                      .x = r->x + t->group * r->x_group + in * g->h * g->w,
+                                      .b = panel,
+                                      .plane = r->x_group / g->c,
+                                      .ldb = v->way.cut.ldb,
+                                      .p0 = t->p0,
+                                      .n = t->n,
+                                      .k0 = k - tap * rows,
+                                      .k1 = next - tap * rows};
+        r->d->im2col_f32(&cols);
     }
-    struct im2col_f32_job cols = {.g = &v->g,
-                                  .x = r->x + t->group * r->x_group,
-                                  .b = panel,
-                                  .ldb = v->way.cut.ldb,
-                                  .p0 = t->p0,
-                                  .n = t->n,
-                                  .k0 = k,
-                                  .k1 = block_end(v, k)};
-    r->d->im2col_f32(&cols);
 }
 
 /* Rows [o0, o1) of tile t, block of K from k on. */
@@ -261,7 +266,8 @@ static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, c
     size_t own = t->group % v->groups, mr = r->d->mr;
     const float *bias = r->bias;
     const float *x = r->x + t->group * r->x_group + t->p0;
-    size_t out = t->group * r->y_group + o0 * r->y_plane + (t->p0 - r->y_first);
+    size_t out = t->group * r->y_group + o0 * r->y_plane + t->plane * v->way.cut.pixels +
+                 (t->p0 - r->y_first);
     struct gemm_f32_job job = {.a = r->w + own * r->group_floats + o0 * v->k + k * mr,
                                .a_step = v->k * mr,
                                .b = in_place(v) ? x : panel,
@@ -321,7 +327,7 @@ void pith_conv_tiles_band(const struct op_args *args, const struct op_env *env,
     r.y_first = band->x_begin * ow;
     r.y_plane = end - r.y_first;
     for (size_t p = r.y_first; p < end; p += width) {
-        struct conv_tile t = {0, p, (uint32_t)(end - p < width ? end - p : width)};
+        struct conv_tile t = {0, 0, p, (uint32_t)(end - p < width ? end - p : width)};
         tile_run(&r, &t, lane_panel(&r, band->lane), 0, r.v->g.o);
     }
 }

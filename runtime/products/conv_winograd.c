@@ -252,6 +252,7 @@ static void block_fill2(const struct conv_run *r, const struct block *b, float *
     struct im2col_f32_job cols = {.g = &g,
                                   .x = r->x + b->image * r->x_group,
                                   .b = panel,
+                                  .plane = (size_t)g.h * g.w,
                                   .ldb = v->way.cut.ldb,
                                   .p0 = b->t0,
                                   .n = b->n,

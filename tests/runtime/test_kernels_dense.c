@@ -227,10 +227,12 @@ static void im2col_level(const struct dense_kernels *d)
     for (uint32_t i = 0; i < 300; i++) {
         struct conv_geom g = some_geom(pick(1, 5), 1);
         uint32_t k = g.c * g.kh * g.kw, pixels = g.oh * g.ow;
-        struct guarded x = guard_random((size_t)g.c * g.h * g.w, i % 2, &seed);
+        const size_t in = (size_t)g.h * g.w, plane = in * pick(1, 3);
+        struct guarded x = guard_random((g.c - 1) * plane + in, i % 2, &seed);
         uint32_t n = pick(1, pixels < nr ? pixels : nr);
         struct im2col_f32_job job = {.g = &g,
                                      .x = x.data,
+                                     .plane = plane,
                                      .ldb = nr,
                                      .n = n,
                                      .p0 = pick(0, pixels - n),

@@ -75,6 +75,7 @@ static void trial_im2col_f32(struct trial *t)
     uint32_t pixels = g.oh * g.ow, n = pixels < 48 ? pixels : 48, k = g.c * 9;
     struct im2col_f32_job job = {.g = &g,
                                  .x = reals(t, (size_t)g.c * g.h * g.w),
+                                 .plane = (size_t)g.h * g.w,
                                  .ldb = 48,
                                  .p0 = pick(0, pixels - n),
                                  .n = n,

@@ -98,7 +98,7 @@ void pith_im2col_f32(const struct im2col_f32_job *job)
     const struct conv_geom *g = job->g;
     for (size_t k = job->k0; k < job->k1; k++) {
         size_t ky = k / g->c / g->kw, kx = k / g->c % g->kw;
-        const float *x = job->x + k % g->c * g->h * g->w;
+        const float *x = job->x + k % g->c * job->plane;
         for (size_t j = 0; j < job->n; j++) {
             size_t p = job->p0 + j;
             size_t iy = under(p / g->ow, ky, g->stride_h, g->dil_h, g->pad_top, g->h);

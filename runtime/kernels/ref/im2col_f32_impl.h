@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void
 copy_vector(const struct im2col_f32_job *job, const struct tap *tap, const struct source *s,
             const uint32_t n, float *out, const bool two)
 {
-    const size_t plane = (size_t)job->g->h * job->g->w, ldb = job->ldb;
+    const size_t plane = job->plane, ldb = job->ldb;
     const float *x = tap->x;
     for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += ldb) {
         vec lo = vec_zero(), hi = vec_zero();
@@ -195,7 +195,7 @@ static void turn_taps(const struct im2col_f32_job *job, const struct lanes *l)
 {
     const struct conv_geom *g = job->g;
     for (uint32_t c = 0; c < g->c; c++) {
-        const float *plane = job->x + (size_t)c * g->h * g->w;
+        const float *plane = job->x + c * job->plane;
         uint32_t tap = job->k0 > c ? (job->k0 - c + g->c - 1) / g->c : 0, n;
         const uint32_t end = job->k1 > c ? (job->k1 - c + g->c - 1) / g->c : 0;
         for (; tap < end; tap += n) {
@@ -222,7 +222,6 @@ static void gather_lanes(const struct im2col_f32_job *job, const struct lanes *l
                          const struct tap *tap)
 {
     const struct conv_geom *g = job->g;
-    size_t plane = (size_t)g->h * g->w;
     for (uint32_t v = 0; v < l->nv; v++) {
         vint at = {0}, inside = {0};
         for (uint32_t i = l->first_run[v]; i < l->first_run[v + 1]; i++) {
@@ -237,7 +236,7 @@ static void gather_lanes(const struct im2col_f32_job *job, const struct lanes *l
         vmask m = vmask_of(inside);
         const float *x = tap->x;
         float *out = tap->b + v * LANES;
-        for (uint32_t c = 0; c < tap->channels; c++, x += plane, out += job->ldb)
+        for (uint32_t c = 0; c < tap->channels; c++, x += job->plane, out += job->ldb)
             vec_store(out, vec_gather(x, at, m));
     }
 }
@@ -259,7 +258,7 @@ void ISA(pith_im2col_f32)(const struct im2col_f32_job *job)
         struct tap tap = {.dy = (int32_t)(at / g->kw * g->dil_h),
                           .dx = (int32_t)(at % g->kw * g->dil_w),
                           .channels = left,
-                          .x = job->x + (size_t)c * g->h * g->w,
+                          .x = job->x + c * job->plane,
                           .b = b};
         if (g->stride_w <= 2)
             copy_runs(job, &l, &tap);
