@@ -23,9 +23,9 @@ CFLAGS_host := -ffunction-sections -fdata-sections
 CFLAGS_runtime := -ftree-vectorize -fno-asynchronous-unwind-tables $(CFLAGS_host) -DPITH_BUILD_CPU=$(if $(filter fuzz,$(VARIANT)),1,0xffffffffu)
 
 # Kernels, decoders and what loops over elements are built for speed, all else for size.
-FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_activation op_along_axis op_batch_norm op_binary \
+FAST_runtime := conv_coded conv_phases conv_rows integer_conv integer_pack op_activation op_along_axis op_arg op_batch_norm op_binary \
     op_cast op_conv_transpose op_grid_sample op_normalize op_pool op_quantize \
-    op_recurrent op_reduce op_reduce_mean op_softmax op_unary op_where product_kernel product_rows \
+    op_recurrent op_reduce op_reduce_mean op_resize op_softmax op_unary op_where product_kernel product_rows \
     recurrent_product strided_copy
 # Of decoders: what opens a weight, and tables that are made once for a stream. Of references: those that AVX2 and
 # NEON have kernels for, where a processor without is rare; for op_unary's functions of floats AVX2 alone.
