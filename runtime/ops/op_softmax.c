@@ -44,30 +44,31 @@ struct softmax_job {
 };
 
 #define BLOCK 256u /* exponentials at a time */
-typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* y = x - minus, rounded once; y may be x. */
+static void subtract(const struct softmax_job *j, const float *x, float minus, float *y)
+{
+    if (j->row->elementwise)
+        j->row->elementwise->binary[BINARY_SUB](x, 1, &minus, 0, y, j->n);
+    for (size_t i = 0; i < j->n && !j->row->elementwise; i++)
+        y[i] = x[i] - minus;
+}
 
 /* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
 static void log_softmax_row(const struct softmax_job *j, const float *x, float *y)
 {
-    float max, e[BLOCK], lane[LANES];
-    four a = {0}, b = a, c = a, d = a;
+    float max, e[BLOCK], lane[LANES] = {0};
     j->row->extreme_rows(x, 1.0f, &max, 1, j->n);
+    subtract(j, x, max, y);
     for (size_t at = 0; at < j->n; at += BLOCK) {
         const size_t n = j->n - at < BLOCK ? j->n - at : BLOCK;
-        j->row->exp(x + at, max, e, n);
-        memset(e + n, 0, (BLOCK - n) * sizeof *e);
-        for (const float *v = e; v < e + n; v += LANES) {
-            const four *of = (const void *)v;
-            a += of[0], b += of[1], c += of[2], d += of[3];
-        }
+        memset(e, 0, sizeof e);
+        j->row->exp(y + at, 0.0f, e, n);
+        for (size_t i = 0; i < n; i += LANES)
+            for (size_t k = 0; k < LANES; k++)
+                lane[k] += e[i + k];
     }
-    memcpy(lane, (const four[]){a, b, c, d}, sizeof lane);
-    const float log_sum = pith_log_f32(pith_sum_f32(lane, LANES));
-    size_t i = 0;
-    for (; i + 4 <= j->n; i += 4)
-        *(four *)(void *)(y + i) = *(const four *)(const void *)(x + i) - max - log_sum;
-    for (; i < j->n; i++)
-        y[i] = (x[i] - max) - log_sum;
+    subtract(j, y, pith_log_f32(pith_sum_f32(lane, LANES)), y);
 }
 
 /* x, y: [n, inner]; the first `width` columns. Each has its own sum, so a result does not depend on

@@ -30,7 +30,7 @@ only() { # kernels that the program NAME compiled with OPTIONS... holds
     name=$1
     shift
     mkdir "$name"
-    $launcher $cc -Iruntime "$@" -c $(grep -rl build_choice.h runtime --include='*.c') &&
+    $launcher $cc -O1 -Iruntime "$@" -c $(grep -rl build_choice.h runtime --include='*.c') &&
         $cc -Iruntime resident.c ./*.o build/runtime/libpith_runtime.a -lm -lpthread -o "$name/run" && "$name/run" digits.pith || exit 1
     nm "$name/run" | grep -oE '_(avx2|avx512|vbmi|vnni|vbmivnni|avxvnni|amx)$' | sort -u
 }
