@@ -113,7 +113,7 @@ def test_results_stay_when_the_network_runs_again(net):
     (lambda n: n.run({}), 2, "is missing"),
     (lambda n: pith.load("absent.pith"), 3, "absent.pith"),
     (lambda n: pith.load(__file__), 4, "test_pith.py"),
-    (lambda n: pith.load(b"\xb9R short"), 4, "network"),
+    (lambda n: pith.load(b"\xb9S short"), 4, "network"),
     (lambda n: pith.load(DIGITS, cpu="pdp11"), 2, "pdp11"),
     (lambda n: pith.compress("absent.onnx"), 3, "absent.onnx"),
     (lambda n: pith.command("prune", DIGITS, sparsity=2), 2, "sparsity"),
