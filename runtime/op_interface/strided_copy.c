@@ -129,14 +129,12 @@ static void copy_range(void *arg, size_t begin, size_t end)
  * first-level cache holds. */
 #define STRIP 64u /* elements of `across` */
 
-/* The axis of step 1; the last one: no plane is turned. Rows that are there or one element are not.
- */
+/* The axis of step 1; the last one: no plane is turned. */
 static uint32_t dense_axis(const struct strided_copy *box)
 {
     const uint32_t last = box->rank - 1;
-    const bool as_rows = box->step[last] == 1 || box->step[last] == 0;
     uint32_t i = 0;
-    while (i < last && (box->step[i] != 1 || as_rows))
+    while (i < last && (box->step[i] != 1 || box->step[last] == 1))
         i++;
     return i;
 }
